@@ -10,7 +10,7 @@ from tests.helpers import CATALOGUE, check, findings, unmarked
 from npulens.analysis import analyze, judge
 from npulens.catalog.loader import with_verified_names
 from npulens.catalog.model import Finding, Severity, Target, TorchVersion
-from npulens.catalog.native_tables import NativeEntry, holds
+from npulens.catalog.native_tables import NativeEntry, includes
 from npulens.checks.entries import longest_entry
 from npulens.text.document import Document
 
@@ -306,7 +306,7 @@ def crossed_out() -> list[tuple[NativeEntry, TorchVersion]]:
         for entry in NATIVE.entries.values()
         for version in RELEASES
         if any(
-            limit.kind.rule.code == "NPU503" and holds(limit.versions, version)
+            limit.kind.rule.code == "NPU503" and includes(limit.versions, version)
             for limit in entry.limits
         )
     ]

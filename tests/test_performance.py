@@ -67,6 +67,9 @@ NOT_FOUND = [
     f"other.set_detect_anomaly(True)\n{STEP}",
     step("if step % 100 == 0:", "    print(loss.item())"),
     step("total += loss.detach()"),
+    step("try:", "    save()", "except OSError:", "    print(loss.item())"),
+    step("is_shown and print(loss.item())"),
+    step("match phase:", "    case 'last':", "        print(loss.item())"),
     step("name = key.item()", "row = table.item(3)"),
     "for batch in loader:\n    print(model(batch).sum().item())",
     "for epoch in range(3):\n    for batch in loader:\n        model(batch).backward()\n"

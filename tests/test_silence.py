@@ -304,7 +304,9 @@ def test_explaining_a_line(here: Path) -> None:
     assert "没有发现" in invoke("explain", "a.py:1", "--language", "zh")[1]
 
 
-@pytest.mark.parametrize("place", ["a.py", "a.py:0", "a.py:x", "a.py:99", "missing.py:1"])
+@pytest.mark.parametrize(
+    "place", ["a.py", "a.py:0", "a.py:x", "a.py:²", f"a.py:{'9' * 5000}", "a.py:99", "missing.py:1"]
+)
 def test_what_names_no_line_is_refused(here: Path, place: str) -> None:
     (here / "a.py").write_text(SCRIPT)
     exit_code, output, errors = invoke("explain", place)

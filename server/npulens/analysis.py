@@ -195,7 +195,7 @@ def _python_findings(
     own = target.project.words
     triggers = catalogue.triggers | own if own else catalogue.triggers
     segments = None if cache is None else _reused_pieces(document.text, catalogue, triggers, cache)
-    if segments is None or any(segment.signs.weighs_npu for segment in segments):
+    if segments is None or any(segment.signs.considers_npu for segment in segments):
         # Statements that decide about the NPU are read together with those beside them.
         segments = [segment_of(parse_text(document.text), triggers)]
     analysed = AnalysedModule(segments, document.path, catalogue, target, triggers)
@@ -277,10 +277,7 @@ def _comments_of_notebook(text: str) -> Iterator[Span]:
 def analyze_shapes(
     document: Document, catalogue: Catalogue, target: Target = _NO_TARGET
 ) -> ShapeReport:
-    """The shapes of a document, also places that `analyze` does not report.
-
-    Like `analyze` it touches no file and never raises.
-    """
+    """The shapes of a document, reported or not; it reads no file and never raises."""
     if document.kind is Kind.NOTEBOOK:
         text = python_of_notebook(document.text)
         document = replace(document, text=text, language=Kind.PYTHON)
@@ -300,7 +297,7 @@ def analyze_returned_shapes(
         document: The module.
         catalogue: The rules.
         project: What is known of other modules.
-        functions: The names of the functions that are asked about.
+        functions: The names of the requested functions.
     """
     if document.kind is not Kind.PYTHON or FileRole.HOST in file_role(
         project.place_of(document.path)
@@ -361,7 +358,7 @@ def _reused_pieces(
         segment.shapes.take_over(before.shapes)
         if segment.parsed.body == before.parsed.body:  # the same nodes, so a comment was edited
             follow_comment(segment, before, [each for each in segments if each is not segment])
-    # A statement that stands there twice may mean something else at its second place.
+    # A statement that occurs twice may mean something else at its second place.
     times = Counter(segment.parsed.text for segment in segments)
     cache.segments = {p.parsed.text: p for p in segments if times[p.parsed.text] == 1}
     return segments

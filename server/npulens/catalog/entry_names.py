@@ -32,7 +32,7 @@ class EntryNames(Generic[Entry]):
         self._remembered: dict[str, list[Entry]] = {}
 
     def of(self, name: str) -> list[Entry]:
-        """Those of a name, in their order; the same names stand in many files of a project."""
+        """Those of a name, in their order; the same names occur in many files of a project."""
         known = self._remembered.get(name)
         if known is None:
             if len(self._remembered) >= _MOST_REMEMBERED:

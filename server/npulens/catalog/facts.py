@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from npulens.catalog.model import LocalizedText, Rule, TorchVersion
 from npulens.catalog.native_table import read_verified
-from npulens.catalog.native_tables import NativeLimit, NativeTable, Versions, holds
+from npulens.catalog.native_tables import NativeLimit, NativeTable, Versions, includes
 from npulens.catalog.shipped_rules import rules_folder
 from npulens.catalog.tables import Catalogue
 
@@ -56,10 +56,7 @@ class NameFacts:
 
 
 def name_facts(name: str, catalogue: Catalogue) -> NameFacts | None:
-    """What is known of a qualified name, `None` if that is nothing.
-
-    The list of names that the support tables have is read when first needed.
-    """
+    """What is known of a qualified name, if anything; the tables are read when first needed."""
     symbol = catalogue.symbols.get(name) or catalogue.libraries.get(name)
     # What the tables say of `torch.cuda` holds for its counterpart, under another name.
     is_of_cuda = symbol is not None and symbol.becomes is not None
@@ -128,9 +125,9 @@ def _statuses(name: str, native: NativeTable) -> tuple[ReleaseStatus, ...]:
     for minor in range(native.oldest.minor, native.newest.minor + 1):
         version = TorchVersion(native.oldest.major, minor)
         limits = tuple(
-            limit for limit in (entry.limits if entry else ()) if holds(limit.versions, version)
+            limit for limit in (entry.limits if entry else ()) if includes(limit.versions, version)
         )
-        is_listed = holds(listed, version) or bool(limits)
+        is_listed = includes(listed, version) or bool(limits)
         last = found[-1] if found else None
         if last is not None and (last.listed, last.limits) == (is_listed, limits):
             found[-1] = ReleaseStatus(last.first, version, is_listed, limits)

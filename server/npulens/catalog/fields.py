@@ -32,7 +32,7 @@ def unknown_field(name: str) -> FormatError:
     return FormatError(message("format.unknown-field", name=name))
 
 
-# Readers: each takes a JSON value and returns what the catalogue holds, or refuses it.
+# Readers: each returns what the catalogue makes of a JSON value, or raises FormatError.
 
 Reader = Callable[[Any], Any]
 
@@ -141,7 +141,7 @@ def read_example(value: object) -> Example:
 
 
 def read_constants(value: object) -> dict[str, Any]:
-    """Parameters with a value for each, which stands for a Python constant."""
+    """Parameters with a value for each, a Python constant."""
     if not isinstance(value, dict):
         raise refused(value, "format.parameters")
     for name, constant in value.items():

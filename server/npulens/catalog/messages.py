@@ -1,6 +1,6 @@
-"""What npulens says: each text has an id, and stands in English and in Chinese in `messages/`.
+"""What npulens says: each text has an id, and is in English and Chinese in `messages/`.
 
-The texts are read when one is first asked for, so that no module may ask while it is imported.
+The texts are read when the first one is needed, which no module may do while it is imported.
 """
 
 import errno
@@ -15,10 +15,10 @@ from npulens.text.unreadable import Unreadable, UnsuitableFile
 
 
 class LocalizedError(Exception):
-    """A mistake that users are told of, in each language.
+    """A mistake that users see, in each language.
 
     Attributes:
-        text: What is told.
+        text: The message.
     """
 
     def __init__(self, text: LocalizedText) -> None:
@@ -46,7 +46,7 @@ def message_if_any(table: MessageTable, key: str, /, **values: object) -> Locali
 
 
 def joined(parts: Iterable[LocalizedText], between: MessageId) -> LocalizedText:
-    """Texts as one, with what stands between two of them."""
+    """Texts joined, with a separator between them."""
     texts, separator = list(parts), message(between)
     english = separator.en.join(text.en for text in texts)
     return LocalizedText(english, separator.zh.join(text.zh for text in texts))
@@ -89,8 +89,8 @@ def os_error(error: OSError) -> LocalizedText:
     if isinstance(error, UnsuitableFile):
         return unreadable(error)
     name = errno.errorcode.get(error.errno or 0, "").lower()
-    said = str(error.strerror)
-    return message_if_any("os", name) or LocalizedText(said, said)
+    reason = str(error.strerror)
+    return message_if_any("os", name) or LocalizedText(reason, reason)
 
 
 def messages() -> CompiledTables:
@@ -121,8 +121,8 @@ def _filled(text: LocalizedText, values: dict[str, object]) -> LocalizedText:
 
 
 def _filled_in(text: LocalizedText, values: dict[str, object], language: Language) -> str:
-    said = {
+    shown_values = {
         name: value.in_language(language) if isinstance(value, LocalizedText) else value
         for name, value in values.items()
     }
-    return text.in_language(language).format(**said)
+    return text.in_language(language).format(**shown_values)

@@ -97,7 +97,7 @@ class ReportedReason(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What the code shall run on, how it shall look, and what its project tells.
+    """What the code shall run on, how it shall look, and what is known of its project.
 
     `shim` says whether the scripts that run a file import `transfer_to_npu`. With `autoload`
     PyTorch itself imports torch_npu, which its releases from 2.5 on can do. `reasons` are those
@@ -181,8 +181,8 @@ class PatternSource:
     Attributes:
         name: What it is called in messages.
         text: Its text.
-        words: Words of which one stands in all code that it can match.
-        beside: Names of what stands beside such a word, all of it in code that it can match.
+        words: Words, at least one of which is in all code that it can match.
+        beside: Names of what else is in all code that it can match.
     """
 
     name: str
@@ -196,7 +196,7 @@ class Edit(NamedTuple):
 
     Attributes:
         span: What is replaced.
-        replacement: What stands there afterwards.
+        replacement: What is there afterwards.
         expected: The text that is replaced, once that is known: nothing else may be.
     """
 

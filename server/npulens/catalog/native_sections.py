@@ -1,4 +1,4 @@
-"""The lists of a rule file that tell what PyTorch's own APIs do on the NPU."""
+"""The lists of a rule file that say what PyTorch's own APIs do on the NPU."""
 
 import re
 from collections.abc import Mapping
@@ -149,7 +149,7 @@ def limit_kind(fields: Mapping[str, Any], rules: Mapping[str, Rule]) -> LimitKin
 
 
 def native_limit(value: object, kinds: Mapping[str, LimitKind]) -> NativeLimit:
-    """A limit, from what stands in the file.
+    """A limit, from what is in the file.
 
     Raises:
         FormatError: It breaks the format, its kind is unknown, its text wants what is not there,

@@ -66,7 +66,7 @@ def native_table(files: Sequence[RuleFile], rules: Mapping[str, Rule]) -> Native
 
 
 def _once(file: RuleFile, section: Section, finish: Any = None) -> Iterator[dict[str, Any]]:
-    """The entries of a list, in which each may stand only once."""
+    """The entries of a list, in which each may occur only once."""
     seen: set[object] = set()
 
     def check(fields: dict[str, Any]) -> None:

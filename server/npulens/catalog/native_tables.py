@@ -23,7 +23,7 @@ TYPE_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class LimitKind:
-    """A way in which an API may fall short, and how that is said.
+    """A way in which an API may fall short, and its wording.
 
     Attributes:
         kind: Its name.
@@ -113,7 +113,7 @@ class NativeTable:
         aliases: Other names of entries.
         tensors: What returns a tensor: functions, classes, methods of `torch.Tensor`.
         verified: Every API the tables list and the releases in which they do, or `None` as long as
-            nobody asked for it.
+            nobody requested it.
     """
 
     entries: Mapping[str, NativeEntry] = field(default_factory=dict)
@@ -123,7 +123,7 @@ class NativeTable:
     words: frozenset[str] = field(init=False)
     """The last parts of the names."""
     triggers: frozenset[str] = field(init=False)
-    """Of these at least one stands in every statement with an entry that has limits."""
+    """Of these at least one is in every statement with an entry that has limits."""
     oldest: TorchVersion = field(init=False)
     newest: TorchVersion = field(init=False)
 
@@ -190,7 +190,7 @@ def _is_among(parts: Sequence[str], others: Sequence[str]) -> bool:
     return not is_class and all(part in rest for part in parts)
 
 
-def holds(versions: Versions, version: TorchVersion) -> bool:
+def includes(versions: Versions, version: TorchVersion) -> bool:
     """Whether a release is in one of the ranges."""
     return any(first <= version <= last for first, last in versions)
 
@@ -198,8 +198,8 @@ def holds(versions: Versions, version: TorchVersion) -> bool:
 def _trigger(name: str, entry: NativeEntry) -> str:
     """A word that code with this name holds; none where only its types of tensors matter.
 
-    Any part of the name will do: code spells all of them, or a name of the module stands for them.
-    Methods of tensors have common names such as `mode`, but then with a dot before them.
+    Any part of the name will do: code contains all of them, or a name of the module represents
+    them. Methods of tensors have common names such as `mode`, but then with a dot before them.
     """
     if all(limit.dtypes for limit in entry.limits):
         return ""
@@ -217,4 +217,4 @@ _COMMON = frozenset(
     | {"events", "is_available", "is_enabled", "load", "mark", "narrow", "nn", "norm", "reset"}
     | {"save", "strategy"}
 )
-"""Parts of names that stand in much other code; another part of the name serves as well."""
+"""Parts of names that occur in much other code; another part of the name serves as well."""

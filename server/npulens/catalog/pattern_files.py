@@ -49,8 +49,8 @@ BESIDES = {
 }
 """What BESIDE may name, each with an expression that matches wherever it may be written.
 
-What an expression begins with are characters, and what must not stand before them is looked for
-behind them: so it is found four times as fast.
+An expression begins with plain characters, and what must not precede them is tested behind them:
+this is four times as fast.
 """
 
 

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 
 class LibraryName(NamedTuple):
-    """A name of a module of the project that stands for a module of a library.
+    """A name of a module of the project that represents a module of a library.
 
     Attributes:
-        qualified: What it stands for, `torch.nn`.
+        qualified: What it represents, `torch.nn`.
         is_public: `from module import *` takes it.
     """
 
@@ -21,7 +21,7 @@ class LibraryName(NamedTuple):
 
     @property
     def is_of_pytorch(self) -> bool:
-        """It stands for a module of PyTorch."""
+        """It represents a module of PyTorch."""
         return self.qualified.partition(".")[0] == "torch"
 
 
@@ -54,7 +54,7 @@ class ReturnedShape(NamedTuple):
         depends: It depends on data which dimensions there are, or a dimension behind those.
         element: The type of the elements of a tensor, empty if it is not known.
         parts: Of a tuple its elements; of a list one of them.
-        waits: The function waits for the device.
+        synchronizes: The function waits for the device.
         unless: Parameters, by place and name; where one of them is given, such as the length of a
             mask, nothing depends on data.
     """
@@ -65,7 +65,7 @@ class ReturnedShape(NamedTuple):
     depends: bool = False
     element: str = ""
     parts: "tuple[ReturnedShape, ...]" = ()
-    waits: bool = False
+    synchronizes: bool = False
     unless: tuple[tuple[int, str], ...] = ()
 
 
@@ -81,7 +81,7 @@ class ExtensionFacts:
         foreign: Modules from elsewhere that are for CUDA by their name.
         beside_cuda: Paths of C++ sources that are compiled together with CUDA files.
         settled_sources: Paths of C++ and CUDA sources of which nothing is reported: a builder for
-            the NPU stands in for them, or another copy of them is reported.
+            the NPU replaces them, or another copy of them is reported.
         is_for_host: There are C++ sources, and none of them is for CUDA.
     """
 
@@ -129,7 +129,7 @@ class ModuleMembers:
         returned_shapes: Functions whose results have shapes that depend on data.
         method_overrides: Classes with methods that tensors have, too, and the names of these
             methods; functions with such a name, each with that name and brackets.
-        libraries: Names that stand for modules of libraries.
+        libraries: Names that represent modules of libraries.
         activations: Classes of configurations that name activations by default: the attributes
             with the names.
         device_functions: Functions that say which device is used, and know the NPU.
@@ -147,7 +147,7 @@ class ProjectFacts:
     """All that a file cannot know of its project.
 
     Attributes:
-        root: The folder of the project: what a file is for is asked of its path below that.
+        root: The folder of the project: the role of a file follows from its path below that.
         own_modules: Top-level modules and packages of the project, which hide libraries of the
             same name.
         with_counterparts: Paths of files for CUDA that have one for the NPU beside them.
@@ -181,7 +181,7 @@ class ProjectFacts:
 
     @property
     def words(self) -> frozenset[str]:
-        """Words of which one stands in every file that uses such an operator by its module."""
+        """Words of which one is in every file that uses such an operator by its module."""
         extensions = self.extensions
         modules = {module for module, _ in extensions.operators if module}
         modules |= {name for _, name, _ in extensions.names}

@@ -144,7 +144,11 @@ class RuleFile:
             raise error.in_field("family") from None
 
     def add_rules(self, rules: dict[str, Rule]) -> None:
-        """Add this file's rules to those by name of the files before it."""
+        """Add this file's rules to those by name of the files before it.
+
+        Raises:
+            CatalogueError: A rule is wrong, or its code or name is taken.
+        """
         codes = {rule.code: rule.name for rule in rules.values()}
         for fields in self.checked(RULES):
             rule = Rule(
@@ -160,7 +164,11 @@ class RuleFile:
             codes[rule.code] = rule.name
 
     def entries(self, section: Section, rules: Mapping[str, Rule]) -> Iterator[dict[str, Any]]:
-        """The fields of each entry of a table, the rule's name replaced by the rule."""
+        """The fields of each entry of a table, the rule's name replaced by the rule.
+
+        Raises:
+            CatalogueError: An entry is wrong or occurs twice.
+        """
         seen: set[tuple[object, ...]] = set()
 
         def resolve(fields: dict[str, Any]) -> None:
@@ -186,7 +194,11 @@ class RuleFile:
     def checked(
         self, section: Section, finish: Callable[[dict[str, Any]], None] | None = None
     ) -> Iterator[dict[str, Any]]:
-        """The fields of each entry of a list, `finish` having seen and perhaps refused them."""
+        """The fields of each entry of a list, `finish` having seen and perhaps refused them.
+
+        Raises:
+            CatalogueError: An entry is wrong or was refused.
+        """
         for index, entry in enumerate(self.lists[section.name]):
             try:
                 fields = section.read(entry)

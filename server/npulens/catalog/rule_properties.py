@@ -1,4 +1,4 @@
-"""What is known of a rule beside its wording: each property is said in the file of the rule."""
+"""What is known of a rule beside its wording: each property is in the file of the rule."""
 
 from enum import Enum
 
@@ -16,7 +16,7 @@ class SettledBy(str, Enum):
     Attributes:
         TESTS: The file is one of a test, and there is nothing to use instead.
         HOST_CODE: The file prepares data on the host, where PyTorch has all APIs.
-        TYPE_ONLY: What an import names only stands in annotations and questions for types.
+        TYPE_ONLY: What an import names is only in annotations and questions for types.
     """
 
     TESTS = "tests"

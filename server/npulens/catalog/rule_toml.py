@@ -1,6 +1,6 @@
 """A rule file in TOML: one rule, named like the file, and the entries of its tables.
 
-What comes out has the form of a rule file in JSON, in which several rules stand side by side.
+What comes out has the form of a rule file in JSON, in which several rules are side by side.
 """
 
 from collections.abc import Mapping

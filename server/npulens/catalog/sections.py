@@ -41,7 +41,7 @@ class Section:
 
     Attributes:
         name: The name of the list.
-        key: The fields that tell an entry from the others.
+        key: The fields that identify an entry.
         readers: Every field, and what reads it.
         defaults: The fields that may be left out.
     """
@@ -52,7 +52,11 @@ class Section:
     defaults: Mapping[str, Any]
 
     def read(self, entry: object) -> dict[str, Any]:
-        """All fields of an entry."""
+        """All fields of an entry.
+
+        Raises:
+            FormatError: A field is unknown, missing or wrong.
+        """
         if not isinstance(entry, dict):
             raise refused(entry, "format.object")
         fields = dict(self.defaults)

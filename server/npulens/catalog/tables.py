@@ -19,7 +19,7 @@ from npulens.catalog.verdict_tables import NO_CONDITIONS, ConditionTable
 
 
 class Meaning(str, Enum):
-    """What a string argument stands for."""
+    """What a string argument represents."""
 
     DEVICE = "device"
     BACKEND = "backend"
@@ -120,11 +120,11 @@ Constant = bool | int | float | str
 
 @dataclass(frozen=True, slots=True)
 class CallEntry:
-    """A callable that another one stands in for, if the arguments of the call allow it.
+    """A callable that another one replaces, if the arguments of the call allow it.
 
     Attributes:
         callable: The qualified name of what is called.
-        becomes: The qualified name of what stands in for it.
+        becomes: The qualified name of what replaces it.
         fix: `manual` if the two only do much the same.
         positions: Parameters that both have, in the order of both.
         keywords: Parameters that both have, but not at the same place.
@@ -204,7 +204,7 @@ class OperatorEntry:
 
 
 class Place(str, Enum):
-    """Where in launch files and configuration something stands."""
+    """A kind of place in launch files and configuration."""
 
     OPTION = "option"
     SCHEDULER = "scheduler"
@@ -215,7 +215,7 @@ class Place(str, Enum):
     IMAGE = "image"
     PACKAGE = "package"
     EXTRA = "extra"
-    """An extra that a package is asked for with."""
+    """An extra of a requested package."""
     INDEX = "index"
     KEY = "key"
     SETTING = "setting"
@@ -228,13 +228,13 @@ class LaunchEntry:
     """What scripts, Dockerfiles and configuration say to run on GPUs.
 
     Attributes:
-        place: Where it stands.
+        place: Where it is.
         name: Regular expression for the whole name of the option, key, command and so on; those
             of options and keys have `_` for `-`, small letters, and what is before a dot left out.
         value: Regular expression for the whole value, or `None` if the name is enough.
         becomes: What to write for the group of `value` or, without one, for the name; or `None`.
-        evidence: Words of which one must stand in the text for this to be meant.
-        unless: Words of which none may stand in the text.
+        evidence: Words of which one must be in the text for this to be meant.
+        unless: Words of which none may be in the text.
         releases: Those of a package that go with the NPU; a version that admits one is right.
     """
 
@@ -275,7 +275,7 @@ class Catalogue:
     plain: frozenset[str] = frozenset()
     """What is in such a package and needs nothing of it that the NPU lacks."""
     launch: Mapping[Place, tuple[LaunchEntry, ...]] = field(default_factory=dict)
-    """By the place where it stands."""
+    """By the place of the entry."""
     patterns: tuple[PatternSource, ...] = ()
     """Computations that NPU operators replace."""
     operators: Mapping[str, OperatorEntry] = field(default_factory=dict)
@@ -285,14 +285,14 @@ class Catalogue:
     missing_libraries: frozenset[str] = field(init=False)
     """The roots of packages that cannot be imported where there is no CUDA."""
     optional_libraries: frozenset[str] = field(init=False)
-    """These, and those that an NPU has in builds of their own or as nobody has said."""
+    """These, and those with a build for the NPU, or without any statement on one."""
     triggers: frozenset[str] = field(init=False)
-    """Words of which at least one stands in every statement that can break a rule."""
+    """Words of which at least one is in every statement that can break a rule."""
     parts: frozenset[str] = field(init=False)
     """Those triggers that matter only as part of a qualified name: behind a dot, or imported."""
 
     computing: frozenset[str] = field(init=False)
-    """Those triggers that are PyTorch's own APIs alone, of whose results no rule asks anything."""
+    """Those triggers that are PyTorch's own APIs alone, whose results concern no rule."""
 
     called_names: frozenset[str] = field(init=False)
     """The last parts of the names in `calls`."""
@@ -359,7 +359,7 @@ class Catalogue:
         object.__setattr__(self, "_by_name", {r.name: r for r in self.rules.values()})
 
     def _of_accelerators(self) -> Iterator[ParameterEntry]:
-        """Parameters whose values, such as `"gpu"`, stand in code of all kinds."""
+        """Parameters whose values, such as `"gpu"`, occur in code of all kinds."""
         for entries in self.parameters.values():
             yield from (entry for entry in entries if entry.meaning is Meaning.ACCELERATOR)
 
@@ -399,7 +399,7 @@ _OTHER_WORDS = (
     *("CUDA", "ShardedGradScaler"),
 )
 """What advice on speed is about, see `checks/python/launching/performance.py`; `nvidia-smi` and
-scripts for a scheduler; what a `setup.py` asks for; what Ray and Lightning are asked for;
+scripts for a scheduler; what a `setup.py` requires; what Ray and Lightning get;
 double precision; settings by their names, or the values of those with common ones; the text of
 an error, and the scaler of FSDP."""
 
@@ -421,10 +421,7 @@ _COMMON = frozenset({"torch", "utils", "distributed"})
 
 
 def _trigger(symbol: str) -> str:
-    """The word of a qualified name that is least likely to stand in other code: its longest.
-
-    `torch`, `utils` and `distributed` stand everywhere.
-    """
+    """The longest word of a qualified name, which is least likely to occur in other code."""
     parts = [part for part in symbol.split(".") if part not in _COMMON] or [symbol]
     if parts[0] == "apex":
         return parts[0]  # its names are common words, and the import has to be there

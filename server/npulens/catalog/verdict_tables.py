@@ -21,7 +21,7 @@ class ConditionTable:
         makers: Words for devices of other makers.
         places: Words for places that have no NPU.
         exports: Words for what is done to a model instead of running it.
-        beside_exports: What else stands in names that ask for that.
+        beside_exports: What else occurs in such names.
         host_instead: What moves something to a GPU that works on the host as well.
     """
 
@@ -34,9 +34,9 @@ class ConditionTable:
     host_instead: frozenset[str] = frozenset()
 
     def is_export(self, words: Collection[str]) -> bool:
-        """Whether the words of a name ask if a model is exported, and nothing else."""
-        asked = self.exports.intersection(words)
-        return bool(asked) and self.exports | self.beside_exports >= {*words}
+        """Whether the words of a name say that a model is exported, and nothing else."""
+        exporting = self.exports.intersection(words)
+        return bool(exporting) and self.exports | self.beside_exports >= {*words}
 
 
 NO_CONDITIONS = ConditionTable({}, frozenset(), frozenset(), frozenset())
@@ -62,11 +62,11 @@ def read_conditions(folder: Path) -> ConditionTable:
 
 
 class ReasonWording(NamedTuple):
-    """How a reason is said.
+    """The wording of a reason.
 
     Attributes:
         why: Why nothing is to be done, of one place.
-        counted: What is said of a number of such places: `61 with a fallback`.
+        counted: The text for a number of such places: `61 with a fallback`.
     """
 
     why: LocalizedText
@@ -75,7 +75,7 @@ class ReasonWording(NamedTuple):
 
 @lru_cache(maxsize=1)
 def read_reasons(folder: Path) -> Mapping[str, ReasonWording]:
-    """The wording of every reason, read when somebody asks for it."""
+    """The wording of every reason, read when first needed."""
     content = _read(folder, "reasons.json")
     return {
         name: ReasonWording(_localized(wording), _localized(wording["counted"]))

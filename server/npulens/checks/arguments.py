@@ -64,7 +64,7 @@ def without(call: ast.Call, argument: Argument, context: Context) -> Edit | None
     elif index:
         removed = Span(context.span(arguments[index - 1]).end, context.span(argument).end)
     else:
-        # All that stands between the brackets, so that no comma is left alone.
+        # All that is between the brackets, so that no comma is left alone.
         opening = context.code.text.find("(", context.span(call.func).end)
         removed = Span(opening + 1, context.span(call).end - 1)
     if "#" in context.code.text[slice(*removed)] or is_bracketed(argument, removed, context):
@@ -73,6 +73,6 @@ def without(call: ast.Call, argument: Argument, context: Context) -> Edit | None
 
 
 def is_bracketed(argument: Argument, removed: Span, context: Context) -> bool:
-    """Whether an argument stands in brackets of its own, half of which would be taken out."""
+    """Whether an argument is in brackets of its own, half of which would be taken out."""
     around = context.code.text[slice(*removed)].replace(context.source(argument), "", 1)
     return "(" in around or ")" in around

@@ -52,8 +52,8 @@ class NodeNotes:
 
     Attributes:
         alias_names: The dotted name that a value is assigned to: `dev` in `dev = torch.cuda`.
-        mentions: What runs nothing where it stands, such as names of types, each with the reason.
-        annotations: Annotations, unions that stand for one, and parts of a profiler of the host.
+        mentions: What runs nothing at its place, such as names of types, each with the reason.
+        annotations: Annotations, unions that represent one, and parts of a profiler of the host.
         inner_sums: Sums that are the beginning of longer ones.
     """
 
@@ -73,8 +73,8 @@ class Context:
         facts: What is known of the rest of the module.
         module: The names of the module.
         code: The text of the segment.
-        relevance: Where words of the tables stand in it.
-        lookups: Answers about the segment that several places ask for.
+        relevance: Where words of the tables occur in it.
+        lookups: Answers about the segment that several checks need.
         regions: Which parts of it an NPU reaches.
         optional: Where libraries are used only if they work.
         settled: What settles the node that the checks are looking at, if anything does.
@@ -113,7 +113,7 @@ class Context:
         return False
 
     def span(self, node: ast.AST) -> Span:
-        """Where a node stands."""
+        """Where a node is."""
         return self.code.span(node)
 
     def source(self, node: ast.AST) -> str:
@@ -121,7 +121,7 @@ class Context:
         return self.code.source(node)
 
     def torch_name(self, scope: Scope, node: ast.expr | ast.stmt) -> str | None:
-        """How the module `torch` is called where a node stands, if it is called `torch` there."""
+        """How the module `torch` is called where a node is, if it is called `torch` there."""
         values = resolve_name(Name("torch"), scope, (node.lineno, node.col_offset))
         return "torch" if Qualified("torch") in values else None
 
@@ -137,9 +137,17 @@ class Context:
         severity: Severity | None = None,
         settled: Settlement | None = None,
     ) -> None:
-        """A finding; of several fixes those in the preferred style come first.
+        """Report a finding.
 
-        What is settled where it stands, or for the reason given, is kept with that reason.
+        Args:
+            rule: The rule that is broken.
+            span: The place.
+            symbol: The name or text that the message quotes.
+            fixes: Its fixes; those in the preferred style are put first.
+            replacement: What the message says to use instead.
+            note: What is added to the message.
+            severity: Another severity than that of the rule.
+            settled: Why it is settled, if it is; it is kept with that reason.
         """
         style = self.target.style
         preferred = MigrationStyle.NPU if style is MigrationStyle.RUNTIME_SHIM else style
@@ -148,7 +156,7 @@ class Context:
         self.add(Finding(rule, span, arguments, note, tuple(fixes), severity), settled)
 
     def add(self, finding: Finding, settled: Settlement | None = None) -> None:
-        """Keep a finding, with what settles it where it stands or for the reason given."""
+        """Keep a finding, with what settles it at its place or for the reason given."""
         settled = self.settled or settled or self.reported.settlements.get(finding.span)
         led_to = self.regions.leads_to(finding.span) if finding.fixes else ""
         if led_to and finding.rule.family == "device":

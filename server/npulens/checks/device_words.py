@@ -33,7 +33,7 @@ _STRING_METHODS = frozenset({"startswith", "lower", "strip", "split", "casefold"
 
 
 _OWN_TRANSPORTS = frozenset({"nvshmem", "nixl"})
-"""Ways for data that stand beside NCCL where it is no backend of `torch.distributed`."""
+"""Ways for data that are listed beside NCCL where it is no backend of `torch.distributed`."""
 
 _DECLARATIONS = frozenset({"field", "Field", "Choice", "Option", "Argument"})
 """Of dataclasses, pydantic, click and typer."""
@@ -49,7 +49,7 @@ class Word:
         literal: Whole strings that are the word, or start with it and a part filled in later.
         open_end: Strings that the word starts and something else completes.
         composed: Beginnings of strings put together from several parts.
-        anywhere: Strings that are unmistakable wherever they stand.
+        anywhere: Strings that are unmistakable everywhere.
         rule: Name of the rule; `comparison_rule`: of the one for comparisons.
     """
 
@@ -109,26 +109,26 @@ WORDS = {
 }
 
 
-def holds(node: ast.expr, word: Word, scope: Scope) -> bool:
+def represents(node: ast.expr, word: Word, scope: Scope) -> bool:
     """Whether an expression holds a device (or a backend), by its name or by what made it."""
     if isinstance(node, ast.Attribute) and node.attr == "type":
-        return holds(node.value, word, scope)
+        return represents(node.value, word, scope)
     name = last_identifier(node)
     if name and word.identifier.search(name):
         return True
     if isinstance(node, ast.Call):
         callee = node.func
         if isinstance(callee, ast.Attribute) and callee.attr in _STRING_METHODS:
-            return holds(callee.value, word, scope)
+            return represents(callee.value, word, scope)
         called = last_identifier(callee)
         if called in ("str", "getattr") and node.args:
             return any(
-                holds(argument, word, scope) or _matches(word.identifier, argument)
+                represents(argument, word, scope) or _matches(word.identifier, argument)
                 for argument in node.args[:2]
             )
         return bool(called and word.identifier.search(called))
     if isinstance(node, ast.Subscript):
-        return holds(node.value, word, scope)
+        return represents(node.value, word, scope)
     if isinstance(node, (ast.Name, ast.Attribute)) and word.old == "cuda":
         return Instance("torch.device") in resolve(node, scope)
     return False
@@ -271,7 +271,7 @@ def _matches(pattern: re.Pattern[str], node: ast.expr) -> bool:
 
 
 def _falls_back(node: ast.expr, scope: Scope, context: Context) -> bool:
-    """`get_device() or "cuda"`: what is asked first knows the NPU."""
+    """`get_device() or "cuda"`: the first operand knows the NPU."""
     return (
         isinstance(node, ast.BoolOp)
         and isinstance(node.op, ast.Or)
@@ -282,13 +282,10 @@ def _falls_back(node: ast.expr, scope: Scope, context: Context) -> bool:
 def report_composed(
     node: ast.expr, word: Word, rule_name: str, scope: Scope, context: Context
 ) -> None:
-    """`f"{PREFIX}:{rank}"` where PREFIX is "cuda": the word is elsewhere, so there is no edit.
-
-    So it is with `Trainer(accelerator=kind)`.
-    """
+    """`f"{PREFIX}:{rank}"` where PREFIX is "cuda": the word is elsewhere, so there is no edit."""
     parts: tuple[type[ast.expr], ...] = (ast.JoinedStr, ast.BinOp, ast.Call)
     if word is WORDS[Meaning.ACCELERATOR]:
-        parts = (ast.Name, ast.Attribute)  # where it is assigned nothing tells what it is
+        parts = (ast.Name, ast.Attribute)  # an assignment does not show what it is
         if last_identifier(node) == "accelerator":
             return  # but here, so what it is given is a finding of its own
     elif context.facts.shim.is_active:
@@ -309,7 +306,7 @@ def report_composed(
 
 def report_compared(
     nodes: Iterable[ast.expr],
-    asked: Sequence[ast.expr],
+    compared: Sequence[ast.expr],
     word: Word,
     scope: Scope,
     context: Context,
@@ -321,7 +318,7 @@ def report_compared(
 
     Args:
         nodes: What may be the word.
-        asked: What is compared with it.
+        compared: What is compared with it.
         word: The word.
         scope: Where that is.
         context: What is known of the module.
@@ -335,9 +332,9 @@ def report_compared(
     fix = Applicability.SAFE if is_sure else Applicability.UNSAFE
     if context.facts.shim.is_active and word is WORDS[Meaning.DEVICE]:
         # The shim renames devices, not texts.
-        if any(_is_text(node, word, scope) for node in asked):
+        if any(_is_text(node, word, scope) for node in compared):
             settled = settled or context.by_shim()
-        if not any(map(_is_asked_of_device, asked)):
+        if not any(map(_is_device_type, compared)):
             fix = Applicability.UNSAFE
     finding = _Finding(word, rule, fix)
     for node in nodes:
@@ -356,7 +353,7 @@ def _is_text(node: ast.expr, word: Word, scope: Scope) -> bool:
     )
 
 
-def _is_asked_of_device(node: ast.expr) -> bool:
+def _is_device_type(node: ast.expr) -> bool:
     """`x.device.type`, `str(device)`: what a device says of itself."""
     return any(
         getattr(part, "attr", "") == "type" or getattr(part, "id", "") == "str"
@@ -387,9 +384,16 @@ def report_all(
     even_shimmed: bool = False,
     is_sure: bool = True,
 ) -> None:
-    """Every string of an expression that is the word, unless the expression weighs the NPU too.
+    """Report each string of an expression that is the word, unless it considers the NPU too.
 
-    Where it is not sure that a device is meant, the fix has to be read.
+    Args:
+        node: The expression.
+        word: The word.
+        parameter: What the tables say of the parameter that it is passed to, if they know it.
+        scope: Where that is.
+        context: What is known of the module.
+        even_shimmed: It is reported even if the shim is active.
+        is_sure: Whether a device is meant for certain; if not, the fix is unsafe.
     """
     is_patched = parameter.shimmed if parameter is not None else not even_shimmed
     shim = context.by_shim(is_patched and not even_shimmed)
@@ -422,7 +426,15 @@ def report_likely(
     context: Context,
     note: LocalizedText | None = None,
 ) -> None:
-    """The word as information: where it very likely means what it says, or only for some."""
+    """Report the word as information, where it means a device very likely or for some only.
+
+    Args:
+        node: What may be the word.
+        word: The word.
+        scope: Where that is.
+        context: What is known of the module.
+        note: What is added to the message; if not given, that the receiver is not known.
+    """
     rule = context.catalogue.rule_named(word.rule)
     if rule is None or not _matches(word.literal, node):
         return
@@ -433,7 +445,7 @@ def report_likely(
 
 @dataclass(frozen=True, slots=True)
 class _Finding:
-    """What is to be said of a literal.
+    """What is reported of a literal.
 
     Attributes:
         severity: The severity if it is not that of the rule.

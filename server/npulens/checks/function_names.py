@@ -39,7 +39,7 @@ def names_in(function: ast.FunctionDef | ast.AsyncFunctionDef) -> FunctionNames:
             refusals.update(nodes_below(part.test))
         elif isinstance(part, ast.IfExp):
             choices.update(nodes_below(part.test))
-        elif isinstance(part, ast.Assign) and any(map(_asks_for_cuda, nodes_below(part.value))):
+        elif isinstance(part, ast.Assign) and any(map(_checks_for_cuda, nodes_below(part.value))):
             of_device.update(target.id for target in part.targets if isinstance(target, ast.Name))
     return FunctionNames(
         frozenset(name for name, uses in loads.items() if refusals.issuperset(uses)),
@@ -48,7 +48,7 @@ def names_in(function: ast.FunctionDef | ast.AsyncFunctionDef) -> FunctionNames:
     )
 
 
-def _asks_for_cuda(node: ast.AST) -> bool:
+def _checks_for_cuda(node: ast.AST) -> bool:
     """`device_type == "cuda"`, `x.device.type == "cuda"`."""
     if not isinstance(node, ast.Compare):
         return False

@@ -27,7 +27,7 @@ Known = Mapping[str, tuple[ParsedText, Bindings]]
 
 
 class NameAt(NamedTuple):
-    """A name, where it stands, and whether it is the text of a string."""
+    """A name, where it is, and whether it is the text of a string."""
 
     name: str
     span: Span
@@ -35,7 +35,7 @@ class NameAt(NamedTuple):
 
 
 def names_at(text: str, offset: int, known: Known, native: NativeTable) -> list[NameAt]:
-    """The full names that an expression at a place may stand for, the innermost first.
+    """The full names that an expression at a place may represent, the innermost first.
 
     Args:
         text: The module.
@@ -87,14 +87,14 @@ class _Finder:
         found: list[NameAt] = []
         level: list[tuple[ast.AST, Scope]] = [(node, scope) for node in body]
         while level:
-            there = [pair for pair in level if self._holds(pair[0])]
+            there = [pair for pair in level if self._contains(pair[0])]
             level = []
             for node, around in there:
                 found += self._meant(node, around)
                 level += _children(node, around)
         return found[::-1]
 
-    def _holds(self, node: ast.AST) -> bool:
+    def _contains(self, node: ast.AST) -> bool:
         if not hasattr(node, "lineno"):
             return True  # arguments, comprehensions: what is in them has a place
         decorators = getattr(node, "decorator_list", None)
@@ -119,12 +119,12 @@ class _Finder:
                     yield NameAt(name, span)
         elif isinstance(node, ast.ImportFrom) and not node.level:
             for alias in node.names:
-                if self._holds(alias):
+                if self._contains(alias):
                     place = self._span(alias).shifted(self._start)
                     yield NameAt(f"{node.module}.{alias.name}", place)
         elif isinstance(node, ast.Import):
             for alias in node.names:
-                if self._holds(alias):
+                if self._contains(alias):
                     yield NameAt(alias.name, self._span(alias).shifted(self._start))
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield NameAt(node.value, span, is_text=True)

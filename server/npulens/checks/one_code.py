@@ -1,7 +1,7 @@
 """The fix of the device-agnostic style: one for all of a module, or none.
 
-A condition, the device that it chooses and what stands behind it belong together, so every finding
-that the fix mends offers the same one.
+A condition, the device that it chooses and what follows belong together, so every finding that the
+fix mends offers the same one.
 """
 
 import re
@@ -59,7 +59,7 @@ def _written(
 ) -> Rewriting | None:
     if not ours or not module.is_complete:
         return None
-    places = frozenset(finding.span for finding in ours if not _asks_for_kernels(finding))
+    places = frozenset(finding.span for finding in ours if not _checks_for_kernels(finding))
     return rewritten(module.tree, module.text, places, release)
 
 
@@ -82,8 +82,8 @@ def _fix(written: Rewriting, ours: Sequence[Finding], module: WholeModule) -> Fi
     return Fix(message("fix.one-code"), applicability, written.edits, style)
 
 
-def _asks_for_kernels(finding: Finding) -> bool:
-    """Whether a tensor is asked where it is because kernels of CUDA are called."""
+def _checks_for_kernels(finding: Finding) -> bool:
+    """Whether the device of a tensor is checked because kernels of CUDA are called."""
     symbol = finding.arguments.get("symbol", "")
     return symbol.rpartition(".")[2] == _TENSOR_IS_ON_CUDA and not finding.fixes
 
@@ -98,7 +98,7 @@ def without_vendors(finding: Finding, note: LocalizedText | None = None) -> Find
 
     Args:
         finding: It.
-        note: What is said of it if it is about devices and none is left, if not the usual.
+        note: The note if it is about devices and none is left, if not the usual.
     """
     fixes = tuple(fix for fix in finding.fixes if not _names_vendor(fix))
     if fixes or finding.rule.family not in _DEVICE_RULES:

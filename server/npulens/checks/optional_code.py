@@ -10,7 +10,7 @@ from npulens.syntax.walking import nodes_below
 from npulens.text.spans import Span
 from npulens.verdicts.conditions import Known, answer
 from npulens.verdicts.failing_imports import tried_parts
-from npulens.verdicts.library_questions import may_ask
+from npulens.verdicts.library_questions import may_query_library
 
 _DECORATOR = re.compile(r"require|skip_?if|skip_?unless|\bskip\b", re.IGNORECASE)
 _BINDING = (
@@ -45,8 +45,8 @@ class OptionalCode:
         return found if found is not None and offset < found.end else None
 
     def without_libraries(self, test: ast.expr, scope: Scope) -> bool | None:
-        """What a condition comes to where no library is there, if it asks for one."""
-        if not may_ask(test, self._known.missing_libraries, self._known.missing_names):
+        """What a condition comes to where no library is there, if it checks for one."""
+        if not may_query_library(test, self._known.missing_libraries, self._known.missing_names):
             return None
         found = answer(test, scope, self._known)
         return found.holds if found.reason == "fallback" else None

@@ -1,4 +1,4 @@
-"""What code is for, told by the names around it and by what its module imports.
+"""What code is for, by the names around it and what its module imports.
 
 Code for the host or for another accelerator keeps its APIs; so does the wrapper of a CUDA library.
 """

@@ -30,7 +30,7 @@ from npulens.text.spans import Span
 _SEEDS = frozenset({"torch.cuda.manual_seed", "torch.cuda.manual_seed_all"})
 _SEEDING = "torch.manual_seed("
 _SEEDS_ALL_SINCE = (2, 1)
-"""Source: torch/random.py, whose `_seed_custom_device` asks the plugin of a device."""
+"""Source: torch/random.py, whose `_seed_custom_device` calls the plugin of a device."""
 
 
 def attribute(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -147,7 +147,7 @@ def literal_getattr(node: ast.AST, scope: Scope, context: Context) -> None:
 def default_tensor_type(node: ast.AST, scope: Scope, context: Context) -> None:
     """`torch.set_default_tensor_type(torch.cuda.FloatTensor)`, which takes no NPU type at all."""
     assert isinstance(node, ast.Call)
-    if not context.lookups.holds("set_default_tensor_type"):
+    if not context.lookups.contains("set_default_tensor_type"):
         return
     if "torch.set_default_tensor_type" not in qualified_names(node.func, scope):
         return
@@ -219,7 +219,10 @@ def _report_reference(
 
 def _is_seeded_by_torch(scope: Scope, context: Context) -> bool:
     """Whether a function, or the module, also calls what seeds all devices."""
-    if context.target.torch_version < _SEEDS_ALL_SINCE or "seeds" not in context.facts.signs.said:
+    if (
+        context.target.torch_version < _SEEDS_ALL_SINCE
+        or "seeds" not in context.facts.signs.decisive_words
+    ):
         return False
     function = getattr(scope.function_parent() or scope, "node", None)
     return not isinstance(function, Function) or _SEEDING in context.source(function)

@@ -1,6 +1,6 @@
 """Which statements hold a word that a rule could be about; the others are not visited.
 
-Inside of classes and functions names count that stand for such a word. A word is a *lasting* one if
+Inside of classes and functions names count that represent such a word. A word is a *lasting* one if
 what is made of it matters further: `s = torch.cuda.Stream()` makes `s` one, and a tensor that
 `F.interpolate` computes is none.
 """
@@ -30,15 +30,15 @@ _MAX_TURNS = 8
 
 
 class RelevanceFilter:
-    """Where words of the tables stand in a segment.
+    """Where words of the tables occur in a segment.
 
     Args:
         lines: The lines of the segment.
         identifiers: Its identifiers.
-        triggers: The trigger words that stand in it.
-        aliases: Names of the module that stand for something a table may know.
+        triggers: The trigger words that occur in it.
+        aliases: Names of the module that represent something a table may know.
         parts: Trigger words that count behind a dot, in quotes, or where the module binds them.
-        computing: Trigger words whose calls give tensors, which no rule asks anything further.
+        computing: Trigger words whose calls give tensors, which concern no further rule.
         stars: Whether the module imports names by `*`, which binds nobody knows what.
 
     Attributes:
@@ -76,28 +76,22 @@ class RelevanceFilter:
     def among(self, body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
         """Those of some statements that are worth a visit."""
         for node in body:
-            if self.holds(node) or (
+            if self.is_relevant(node) or (
                 self._imports and isinstance(node, (ast.Import, ast.ImportFrom))
             ):
                 yield node
 
     def members(self, node: ast.ClassDef, body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-        """Those of some statements of a class that are worth a visit.
-
-        Methods are not that neither hold a word nor an attribute that was given one.
-        """
+        """The statements of a class to visit; a method needs a word or an attribute with one."""
         attributes = [(f".{name}", lasts) for name, lasts in self._attributes(node)]
         self._add_all(attributes, _ATTRIBUTE, *self._reach(node))
         for statement in body:
-            if not isinstance(statement, Function) or self.holds(statement):
+            if not isinstance(statement, Function) or self.is_relevant(statement):
                 yield statement
 
     def enter_function(self, node: Function) -> None:
-        """Note where in a function names stand that stand for a word: `c` after `c = torch.cuda`.
-
-        Names of functions inside of it count for all of it.
-        """
-        if not self.holds(node):
+        """Note names of a function, also of inner ones, that represent a word: `c = torch.cuda`."""
+        if not self.is_relevant(node):
             return
         start, end = self._reach(node)
         given = list(_names_given(node))
@@ -105,7 +99,7 @@ class RelevanceFilter:
         bound = _WALRUS.findall(self._text, start, end) if self._has_walrus else ()
         new = {(name, True) for name in bound}
         for _ in range(_MAX_TURNS):
-            new |= {(name, self._lasts(v)) for name, v in given if self._stands_for_word(v)}
+            new |= {(name, self._lasts(v)) for name, v in given if self._represents_word(v)}
             new -= known
             if not new:
                 return
@@ -137,21 +131,18 @@ class RelevanceFilter:
             first, last = bisect_left(places, start), bisect_left(places, end)
             places[first:last] = sorted(found.union(places[first:last]))
 
-    def holds(self, node: ast.stmt | ast.expr) -> bool:
-        """Whether a word, or a name that stands for one, is in the lines of a statement."""
+    def is_relevant(self, node: ast.stmt | ast.expr) -> bool:
+        """Whether a word, or a name that represents one, is in the lines of a statement."""
         return _is_between(self._places, *self._reach(node))
 
     def _attributes(self, node: ast.ClassDef) -> Iterator[tuple[str, bool]]:
-        """Attributes whose value holds a word, or is an argument whose annotation does.
-
-        Each with whether what is called of it matters.
-        """
+        """Attributes that get a word or an annotated argument, and whether their results matter."""
         for method in node.body:
-            if isinstance(method, (ast.Assign, ast.AnnAssign)) and self._stands_for_word(method):
+            if isinstance(method, (ast.Assign, ast.AnnAssign)) and self._represents_word(method):
                 targets = method.targets if isinstance(method, ast.Assign) else [method.target]
                 lasts = self._lasts(method)
                 yield from ((name, lasts) for target in targets for name in target_names(target))
-            if not isinstance(method, Function) or not self.holds(method):
+            if not isinstance(method, Function) or not self.is_relevant(method):
                 continue
             first = next(iter([*method.args.posonlyargs, *method.args.args]), None)
             header = self._starts[method.lineno - 1], self._starts[method.body[0].lineno - 1]
@@ -160,14 +151,14 @@ class RelevanceFilter:
                 if first is None or not isinstance(statement, (ast.Assign, ast.AnnAssign)):
                     continue
                 is_argument = in_header and isinstance(statement.value, ast.Name)
-                if is_argument or self._stands_for_word(statement):
+                if is_argument or self._represents_word(statement):
                     lasts = is_argument or self._lasts(statement)
                     yield from ((name, lasts) for name in stored_by(statement, first.arg))
 
     def _lasts(self, node: ast.stmt | ast.expr) -> bool:
         return _is_between(self._lasting, *self._reach(node))
 
-    def _stands_for_word(self, node: ast.stmt | ast.expr) -> bool:
+    def _represents_word(self, node: ast.stmt | ast.expr) -> bool:
         """Whether what a name is given may be what a rule is about, and is no tensor."""
         reach = self._reach(node)
         if _is_between(self._lasting, *reach):
@@ -217,7 +208,7 @@ _PARTS = ("body", "orelse", "finalbody", "handlers", "cases", "items")
 
 
 def _is_computed(node: ast.AST | None) -> bool:
-    """Whether a value is the result of a calculation; `partial` and others hand on functions."""
+    """Whether a value is the result of a calculation; `partial` and others pass on functions."""
     if isinstance(node, (ast.Tuple, ast.List)):
         return all(_is_computed(element) for element in node.elts)
     if isinstance(node, ast.IfExp):
@@ -240,7 +231,7 @@ def _parameters(arguments: ast.arguments) -> _Given:
 
 
 def _places(text: str, word: str, start: int = 0, end: int = sys.maxsize) -> Iterator[int]:
-    """Where a word stands alone; behind one with a dot before it, anything may be."""
+    """Where a word is alone; behind one with a dot before it, anything may be."""
     anywhere = word in _ANYWHERE
     inner = word.startswith(".")
     at = text.find(word, start, end)
@@ -259,7 +250,7 @@ def _is_letter(character: str) -> bool:
 
 
 def _is_named(text: str, at: int) -> bool:
-    """Whether a word is an attribute or a string, by what stands before it."""
+    """Whether a word is an attribute or a string, by what is before it."""
     before = text[at - 1 : at]
     if before.isspace():  # `torch.nn. \` and so on
         before = text[max(at - 100, 0) : at].rstrip(" \t\r\n\\")[-1:]

@@ -80,7 +80,7 @@ def is_alias(written: Name, symbol: str) -> bool:
 
 
 def _alias(written: Name, symbol: str) -> str:
-    """What stands for the first part of a symbol, empty if that is just the module torch."""
+    """What represents the first part of a symbol, empty if that is just the module torch."""
     names, parts = [written.root, *written.path], symbol.split(".")
     while len(names) > 1 and len(parts) > 1 and names[-1] == parts[-1]:
         names.pop()
@@ -91,7 +91,7 @@ def _alias(written: Name, symbol: str) -> str:
 def _spelled(
     becomes: str, written: Name, node: ast.expr, scope: Scope, context: Context
 ) -> str | None:
-    """How a full name can be written where a node stands, with the names already used there."""
+    """How a full name can be written at a node, with the names already used there."""
     place = (node.lineno, node.col_offset)
     for length in range(len(written.path), -1, -1):
         names = (written.root, *written.path[:length])

@@ -23,7 +23,7 @@ _OTHER_BACKEND = re.compile(r"\btorch\.(?:neuron|mlu|musa|hpu|mtia)\.|\btorch_xl
 
 
 class SegmentLookups:
-    """Answers about one segment that several places ask for; each is looked up once.
+    """Answers about one segment that several checks need; each is looked up once.
 
     Args:
         code: The text of the segment.
@@ -35,8 +35,8 @@ class SegmentLookups:
         self.identifiers = identifiers
         self._code = code
         self._module = module
-        self._held: dict[str, bool] = {}
-        self._held_within: dict[tuple[str, ast.AST], bool] = {}
+        self._contained: dict[str, bool] = {}
+        self._contained_within: dict[tuple[str, ast.AST], bool] = {}
         self._names: dict[ast.AST, FunctionNames] = {}
         self._called: dict[ast.AST, frozenset[str]] = {}
         self._assignments: dict[ast.AST, dict[Place, ast.Assign]] = {}
@@ -44,18 +44,18 @@ class SegmentLookups:
         self._exempt: dict[ast.AST, bool] = {}
         self._imported_methods: frozenset[str] | None = None
 
-    def holds(self, word: str) -> bool:
-        """Whether a word stands in the segment."""
-        if word not in self._held:
-            self._held[word] = word in self._code.text
-        return self._held[word]
+    def contains(self, word: str) -> bool:
+        """Whether a word is in the segment."""
+        if word not in self._contained:
+            self._contained[word] = word in self._code.text
+        return self._contained[word]
 
-    def holds_within(self, word: str, function: ast.AST) -> bool:
-        """Whether a word stands in a function."""
+    def contains_within(self, word: str, function: ast.AST) -> bool:
+        """Whether a word is in a function."""
         key = word, function
-        if key not in self._held_within:
-            self._held_within[key] = word in self._code.source(function)
-        return self._held_within[key]
+        if key not in self._contained_within:
+            self._contained_within[key] = word in self._code.source(function)
+        return self._contained_within[key]
 
     @cached_property
     def imports(self) -> frozenset[str]:
@@ -107,7 +107,7 @@ class SegmentLookups:
         return self._assignments[function]
 
     def layer_words(self, owner: ast.ClassDef) -> Counter[str]:
-        """How often each word stands in a class that calls its layers by name; else none does."""
+        """How often each word occurs in a class that calls its layers by name; else none does."""
         if owner not in self._layer_words:
             text = self._code.source(owner)
             is_whole = "def forward(" in text and not _WALKS_LAYERS.search(text)

@@ -1,4 +1,4 @@
-"""What is said of code that cannot be read."""
+"""Findings on code that cannot be read."""
 
 from npulens.catalog.model import Finding, LocalizedText
 from npulens.catalog.tables import Catalogue

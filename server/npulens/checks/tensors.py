@@ -18,7 +18,14 @@ from npulens.syntax.meanings import (
     resolve,
     resolve_name,
 )
-from npulens.syntax.scopes import ClassScope, FunctionScope, Held, Scope, lookup, receiver_class
+from npulens.syntax.scopes import (
+    ClassScope,
+    FunctionScope,
+    Scope,
+    ScopedBinding,
+    lookup,
+    receiver_class,
+)
 from npulens.syntax.values import UNKNOWN, Called, Either, Expression, Name, Nothing, dotted_name
 from npulens.syntax.walking import choices, nodes_below
 
@@ -86,34 +93,34 @@ def _name_is_tensor(
         return is_part and _name_is_tensor(owner, scope, place, native, depth + 1)
     found = lookup(name.root, scope, place)
     return bool(found) and all(
-        _is_forward_parameter(held, name.root)
-        or _value_is_tensor(held.binding.value, held, native, depth)
-        for held in found or ()
+        _is_forward_parameter(bound, name.root)
+        or _value_is_tensor(bound.binding.value, bound, native, depth)
+        for bound in found or ()
     )
 
 
-def _value_is_tensor(value: Expression, held: Held, native: NativeTable, depth: int) -> bool:
-    place = held.binding.place
+def _value_is_tensor(value: Expression, of: ScopedBinding, native: NativeTable, depth: int) -> bool:
+    place = of.binding.place
     if isinstance(value, Either):
         kept = [option for option in value.options if not isinstance(option, Nothing)]
-        return bool(kept) and all(_value_is_tensor(o, held, native, depth) for o in kept)
+        return bool(kept) and all(_value_is_tensor(o, of, native, depth) for o in kept)
     if isinstance(value, Name):
-        return _name_is_tensor(value, held.scope, place, native, depth + 1)
+        return _name_is_tensor(value, of.scope, place, native, depth + 1)
     if not isinstance(value, Called):
         return False
-    values = resolve_name(value.callee, held.scope, place)
+    values = resolve_name(value.callee, of.scope, place)
     if values and all(isinstance(v, Qualified) and v.name in native.tensors for v in values):
         return True
     path = value.callee.path
     if not path or f"{TENSOR}.{path[-1]}" not in native.tensors:
         return False
-    return _name_is_tensor(Name(value.callee.root, path[:-1]), held.scope, place, native, depth + 1)
+    return _name_is_tensor(Name(value.callee.root, path[:-1]), of.scope, place, native, depth + 1)
 
 
-def _is_forward_parameter(held: Held, name: str) -> bool:
-    """What `forward` of a module is handed, unless it has a type or is used as something else."""
-    function = held.scope
-    if held.binding.value != UNKNOWN or not isinstance(function, FunctionScope):
+def _is_forward_parameter(bound: ScopedBinding, name: str) -> bool:
+    """What `forward` of a module is passed, unless it has a type or is used as something else."""
+    function = bound.scope
+    if bound.binding.value != UNKNOWN or not isinstance(function, FunctionScope):
         return False
     node = function.node
     if not isinstance(node, Function) or node.name != "forward" or function.owner is None:
@@ -121,7 +128,7 @@ def _is_forward_parameter(held: Held, name: str) -> bool:
     plain = [*node.args.posonlyargs, *node.args.args][1:]
     if not any(arg.arg == name and arg.annotation is None for arg in plain):
         return False
-    if held.binding.place != (0, 0) or not _is_module(function.owner):
+    if bound.binding.place != (0, 0) or not _is_module(function.owner):
         return False
     return not any(_is_no_tensor(part, name) for part in nodes_below(node))
 
@@ -154,8 +161,8 @@ def _is_no_tensor(node: ast.AST, name: str) -> bool:
     if isinstance(node, (ast.Starred, ast.FormattedValue)):
         return _is_name(node.value, name)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-        asks = node.func.id in ("isinstance", "zip", "enumerate", "len")
-        return asks and any(_is_name(argument, name) for argument in node.args)
+        is_query = node.func.id in ("isinstance", "zip", "enumerate", "len")
+        return is_query and any(_is_name(argument, name) for argument in node.args)
     return False
 
 
@@ -166,8 +173,8 @@ def _is_name(node: ast.AST, name: str) -> bool:
 def tensor_type(node: ast.expr, scope: Scope, context: Context) -> str | None:
     """The type of a tensor on a device, of those an NPU may lack: `float64` and complex numbers.
 
-    It is told by `x.to(torch.float64)` and `torch.ones(2, dtype=torch.float64, device=device)`; a
-    tensor made without a device is on the CPU, where every type is fine.
+    It is recognized by `x.to(torch.float64)` and `torch.ones(2, dtype=torch.float64,
+    device=device)`; a tensor made without a device is on the CPU, where every type is fine.
     """
     if not isinstance(node, ast.Call) or on_cpu(node):
         return None
@@ -204,7 +211,7 @@ _FACTORIES = frozenset(
     )
 )
 _Use = tuple[str, int, int]
-"""A name, and where it stands."""
+"""A name, and where it is."""
 _MOVES = frozenset({"to", "cuda", "npu", "type_as", "type", "new_tensor"})
 
 
@@ -218,11 +225,11 @@ def is_on_host(
     """Whether an expression is a tensor that was made on the CPU and never moved.
 
     Names are followed through the assignments of their function. A tensor that is made in the
-    place itself only counts if it is said to be on the CPU.
+    place itself only counts if it is explicitly on the CPU.
 
     Args:
         node: The expression.
-        scope: Where it stands.
+        scope: Where it is.
         context: Keeps the assignments of the function.
         known: What was found out about uses of names; given if the expression is the value of one.
         depth: How many expressions are around it.
@@ -249,13 +256,13 @@ def is_on_host(
 def _name_is_on_host(
     node: ast.Name, scope: FunctionScope, context: Context, known: dict[_Use, bool]
 ) -> bool:
-    """Whether all that a name may stand for here was assigned in its function, on the CPU."""
+    """Whether all that a name may represent here was assigned in its function, on the CPU."""
     use = (node.id, node.lineno, node.col_offset)
     if use in known or len(known) > _MAX_DEPTH:
         return known.get(use, False)
     known[use] = False
     found = lookup(node.id, scope, (node.lineno, node.col_offset)) or []
-    places = {held.binding.place for held in found if held.scope is scope}
+    places = {bound.binding.place for bound in found if bound.scope is scope}
     if not places or (0, 0) in places or len(places) < len(found):
         return False  # a parameter, or from elsewhere
     assigned = context.lookups.assignments(scope.node)

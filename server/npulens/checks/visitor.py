@@ -67,7 +67,7 @@ def visit(
         node, scope, settled = pending.pop()
         kind = type(node)
         is_inner = kind in _STATEMENTS and scope.__class__ is FunctionScope
-        if is_inner and not context.relevance.holds(node):  # type: ignore[arg-type]
+        if is_inner and not context.relevance.is_relevant(node):  # type: ignore[arg-type]
             continue
         if settled is None and kind in _LISTS:
             settled = context.regions.collection(node)
@@ -87,7 +87,7 @@ def visit(
 
 
 _LISTS = frozenset({ast.BinOp, ast.Compare, ast.List, ast.Tuple, ast.Set})
-"""Where several devices stand beside each other: settled if the NPU is one of them."""
+"""Where several devices are beside each other: settled if the NPU is one of them."""
 
 
 Child = tuple[ast.AST, Scope, Settlement | None]
@@ -115,7 +115,7 @@ def _placed(parts: Iterable[tuple[ast.AST, Settlement | None]], scope: Scope) ->
 def _function(node: ast.AST, scope: Scope, context: Context) -> Children:
     assert isinstance(node, Function)
     settled = context.settled
-    if settled is None and context.facts.signs.asks_for_npu and _CUDA_PROBE.search(node.name):
+    if settled is None and context.facts.signs.checks_for_npu and _CUDA_PROBE.search(node.name):
         # This file has the same question for the NPU.
         settled = context.settled = Settlement("npu-way-beside")
     owner = scope if isinstance(scope, ClassScope) else None
@@ -250,7 +250,7 @@ def _call(node: ast.AST, scope: Scope, context: Context) -> Children:
     settled = context.settled
     callee = node.func
     if isinstance(callee, ast.Name) and callee.id in ("getattr", "hasattr") and len(node.args) > 1:
-        # `getattr(torch, device_type, torch.cuda)` asks for the device.
+        # `getattr(torch, device_type, torch.cuda)` depends on the device.
         yield from _with_scope(node.args[:2], scope, settled)
         default = Settlement("npu-way-beside", context.span(node.args[1]))
         yield from _with_scope(node.args[2:], scope, settled or default)
@@ -276,7 +276,7 @@ def _call(node: ast.AST, scope: Scope, context: Context) -> Children:
 def _in_texts(
     nodes: Iterable[ast.AST], scope: Scope, settled: Settlement | None
 ) -> Iterator[Child]:
-    """Expressions handed to people: plain strings are text, the code in f-strings is not."""
+    """Expressions passed to people: plain strings are text, the code in f-strings is not."""
     for node in nodes:
         if isinstance(node, ast.JoinedStr):
             for part in node.values:

@@ -1,4 +1,4 @@
-"""A module as a whole, for what no segment of it tells alone."""
+"""A module as a whole, for what no single segment shows."""
 
 import ast
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from npulens.syntax.statements import ParsedText, joined
 
 
 class WholeModule:
-    """The text of a module, where it is, and its tree once that is asked for.
+    """The text of a module, where it is, and its tree once that is needed.
 
     Args:
         text: The text.

@@ -113,11 +113,11 @@ def check(
     if options["as_library"]:
         from npulens.cli.library_command import write_library_rules
 
-        context.exit(write_library_rules(paths, _asked(paths, config, options), options))
+        context.exit(write_library_rules(paths, _chosen(paths, config, options), options))
     if watch:
         _watch(paths, config, options)
-    asked = _asked(paths, config, options)
-    code = _check(paths, asked, reads_stdin, options)
+    chosen = _chosen(paths, config, options)
+    code = _check(paths, chosen, reads_stdin, options)
     context.exit(0 if options["exit_zero"] and code != FAILURE else code)
 
 
@@ -127,7 +127,7 @@ def _watch(paths: Sequence[str], config: str | None, options: dict[str, Any]) ->
 
     for _ in watched(paths, config):
         try:
-            _check(paths, _asked(paths, config, options), False, options)
+            _check(paths, _chosen(paths, config, options), False, options)
         except Refusal as error:  # noqa: PERF203 (the next change may put it right)
             error.show()
 
@@ -135,7 +135,7 @@ def _watch(paths: Sequence[str], config: str | None, options: dict[str, Any]) ->
 _SETTINGS = ("select", "extend_select", "ignore", "torch_version", "style", "language")
 
 
-def _asked(paths: Sequence[str], config: str | None, options: dict[str, Any]) -> Settings:
+def _chosen(paths: Sequence[str], config: str | None, options: dict[str, Any]) -> Settings:
     return settings(paths, config, {name: options[name] for name in _SETTINGS})
 
 
@@ -175,7 +175,7 @@ def _require_listing(options: dict[str, Any]) -> None:
 
 
 def _check(
-    paths: Sequence[str], asked: Settings, reads_stdin: bool, options: dict[str, Any]
+    paths: Sequence[str], chosen: Settings, reads_stdin: bool, options: dict[str, Any]
 ) -> int:
     """Check once, and say what was found; returns the exit code."""
     from npulens.cli.outcome import Output, show
@@ -187,7 +187,7 @@ def _check(
 
     output = Output(options["output_file"])
     make = make_statistics if options["statistics"] else make_report
-    report = make(options["output_format"], asked.language, options["output_file"] is None)
+    report = make(options["output_format"], chosen.language, options["output_file"] is None)
     filters = [_more_important(options["min_severity"]), *_accepted(options["baseline"])]
     acceptance = Acceptance(options["write_baseline"]) if options["write_baseline"] else None
     if acceptance is not None:
@@ -195,13 +195,13 @@ def _check(
     is_changing = options["fix"] or options["add_suppressions"]
     repair = None
     if reads_stdin:
-        files: Iterable[FileReport] = [_check_stdin(paths[0], asked)]
-        total, skipped = 1, Skipped(asked.language, options["show_skipped"])
+        files: Iterable[FileReport] = [_check_stdin(paths[0], chosen)]
+        total, skipped = 1, Skipped(chosen.language, options["show_skipped"])
     else:
         use_cache = not (options["no_cache"] or is_changing)
-        project = find_project(paths, asked, use_cache, options["force_exclude"])
+        project = find_project(paths, chosen, use_cache, options["force_exclude"])
         total = len(project.files) + len(project.problems)
-        skipped = Skipped(asked.language, options["show_skipped"], project.not_read)
+        skipped = Skipped(chosen.language, options["show_skipped"], project.not_read)
         repair = _repair(project, options) if is_changing else None
         files = (
             check_project(project, options["jobs"])
@@ -209,16 +209,16 @@ def _check(
             else repair.write(options["allow_dirty"])
         )
     is_for_people = options["output_format"] == "human"
-    silence = Silence(asked.language, options["explain_silence"])
+    silence = Silence(chosen.language, options["explain_silence"])
     is_shown = is_for_people and options["output_file"] is None
 
     def last_words() -> str:
-        done = "" if repair is None or not is_shown else _what_changed(repair, asked, options)
+        done = "" if repair is None or not is_shown else _what_changed(repair, chosen, options)
         return done + (silence.text() + skipped.text() if is_for_people else "")
 
     code = show(files, report, output, total, skipped, filters, last_words, silence)
     if repair is not None and not is_shown:
-        click.echo(_what_changed(repair, asked, options), nl=False, err=True)
+        click.echo(_what_changed(repair, chosen, options), nl=False, err=True)
     if not is_for_people:
         skipped.complain()
     if acceptance is not None:
@@ -238,14 +238,14 @@ def _repair(project: "Project", options: dict[str, Any]) -> "Repair":
     return Repair(project, work, options["jobs"])
 
 
-def _what_changed(repair: "Repair", asked: Settings, options: dict[str, Any]) -> str:
+def _what_changed(repair: "Repair", chosen: Settings, options: dict[str, Any]) -> str:
     from npulens.report.report_wording import fixed_summary, suppressed_summary
 
     summary = suppressed_summary if options["add_suppressions"] else fixed_summary
-    return summary(repair.findings, repair.files, asked.language) + "\n"
+    return summary(repair.findings, repair.files, chosen.language) + "\n"
 
 
-def _check_stdin(name: str, asked: Settings) -> "FileReport":
+def _check_stdin(name: str, chosen: Settings) -> "FileReport":
     from npulens.catalog.messages import cannot_be_read
     from npulens.workspace.project.shim import ShimFinder
     from npulens.workspace.runs.file_report import FileReport
@@ -258,8 +258,8 @@ def _check_stdin(name: str, asked: Settings) -> "FileReport":
             data = stream.read(MAX_FILE_SIZE + 1)
     except OSError as error:
         return FileReport(name, problem=cannot_be_read(error))
-    shims = ShimFinder().states_of_project(asked.configuration)
-    return Checker(asked.catalogue, asked.configuration, shims=shims).check_bytes(name, data)
+    shims = ShimFinder().states_of_project(chosen.configuration)
+    return Checker(chosen.catalogue, chosen.configuration, shims=shims).check_bytes(name, data)
 
 
 def _more_important(lowest: str) -> "Filter":

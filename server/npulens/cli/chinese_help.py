@@ -25,7 +25,7 @@ _IN_BRACKETS: tuple[MessageId, ...] = (
     "help-word.of-tests",
     "punctuation.semicolon",
 )
-"""What may stand in the brackets that click adds."""
+"""The text in the brackets that click adds."""
 
 
 def write_help(

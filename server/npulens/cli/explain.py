@@ -1,5 +1,6 @@
 """`npulens explain`."""
 
+import re
 from typing import TYPE_CHECKING
 
 import click
@@ -17,6 +18,8 @@ Examples:
   npulens explain train.py:42
   npulens explain scripts/run.sh:3 --language zh"""
 
+_LINE = re.compile(r"0*[1-9][0-9]{0,8}")
+
 
 @click.command(cls=Command, epilog=_EPILOG)
 @click.argument("place", metavar="FILE:LINE")
@@ -29,10 +32,10 @@ def explain(place: str, language: "Language | None") -> None:
     from npulens.workspace.runs.run import document_of
 
     file, _, number = place.rpartition(":")
-    if not file or not number.isdigit() or number == "0":
+    if not file or _LINE.fullmatch(number) is None:
         raise refusal("error.names-no-line", place=place)
-    asked = settings((file,), None, {"language": language})
-    project = find_project((file,), asked, False, False)
+    chosen = settings((file,), None, {"language": language})
+    project = find_project((file,), chosen, False, False)
     report = next(iter(check_project(project, 1)), None)
     if report is None or report.problem is not None:
         problem = None if report is None else report.problem
@@ -41,4 +44,4 @@ def explain(place: str, language: "Language | None") -> None:
     if document is None or int(number) > len(document.line_starts):
         raise refusal("error.no-such-line", file=file, line=number)
     found = (*report.findings, *report.settled)
-    click.echo(explained_line(document, int(number), found, asked.language), nl=False)
+    click.echo(explained_line(document, int(number), found, chosen.language), nl=False)

@@ -75,24 +75,24 @@ def fix(
     from npulens.workspace.project.training_scripts import training_scripts
 
     paths = paths or (".",)
-    asked = settings(paths, config, options)
-    project = find_project(paths, asked, use_cache=False, force_exclude=force_exclude)
+    chosen = settings(paths, config, options)
+    project = find_project(paths, chosen, use_cache=False, force_exclude=force_exclude)
     repair = Repair(project, fix_unsafely if unsafe_fixes else fix_safely, jobs)
-    skipped = Skipped(asked.language, show_skipped, project.not_read)
+    skipped = Skipped(chosen.language, show_skipped, project.not_read)
     if diff:
         context.exit(_print_patches(repair, skipped))
 
     def last_words() -> str:
-        done = fixed_summary(repair.findings, repair.files, asked.language)
+        done = fixed_summary(repair.findings, repair.files, chosen.language)
         return f"{done}\n{skipped.text()}"
 
     total = len(project.files) + len(project.problems)
-    report = make_report("human", asked.language, True)
+    report = make_report("human", chosen.language, True)
     files, output = repair.write(allow_dirty), Output(None)
     code = show(files, report, output, total, skipped, last_words=last_words)
     scripts = training_scripts(project.files, Path()) if repair.findings else []
     if scripts:
-        name_next_step([os.path.relpath(path) for path in scripts], asked.language)
+        name_next_step([os.path.relpath(path) for path in scripts], chosen.language)
     context.exit(code)
 
 

@@ -1,4 +1,4 @@
-"""Commands whose `--help` is told in the language of the user. Click writes it in English."""
+"""Commands whose `--help` is in the language of the user. Click writes it in English."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""The command `npulens`: its parts, each in a file of its own and imported when it is asked for."""
+"""The command `npulens`: its parts, each in a file of its own and imported when it is needed."""
 
 import importlib
 import io

@@ -105,28 +105,28 @@ def migrate(
         is_file = folder.exists() and source
         problem = message("error.no-folder" if is_file else "error.no-such-folder-there")
         raise Refusal(about(source or repr(""), problem))
-    asked = settings((source,), config, options)
+    chosen = settings((source,), config, options)
     request = Request(
         folder,
-        asked.configuration,
-        asked.catalogue,
+        chosen.configuration,
+        chosen.catalogue,
         Applicability.UNSAFE if unsafe_fixes else Applicability.SAFE,
         None if entry is None else Distribution(_inside(folder, entry), model),
         jobs,
         None if log_folder is None else _log_place(log_folder, source, output),
     )
-    log = _migrated(request, output, allow_dirty, asked.language)
+    log = _migrated(request, output, allow_dirty, chosen.language)
     for each in log.left_out:
         if each.reason is not Reason.NOT_WANTED and output is not None:
-            click.echo(wording_of(each, asked.language), err=True)
+            click.echo(wording_of(each, chosen.language), err=True)
     for path, problem in log.problems.items():
         complain(about(printable(path), problem))
     if show_skipped:
-        click.echo(not_read_list(log.not_read, asked.language), nl=False)
-    click.echo(migration_summary(log, output or source, asked.language), nl=False)
+        click.echo(not_read_list(log.not_read, chosen.language), nl=False)
+    click.echo(migration_summary(log, output or source, chosen.language), nl=False)
     scripts = _scripts(request)
     processes = "" if request.distribution is None else "--processes 2 "
-    name_next_step(scripts, asked.language, output or source, processes)
+    name_next_step(scripts, chosen.language, output or source, processes)
     context.exit(FAILURE if log.problems else FINDINGS if log.left else 0)
 
 

@@ -1,4 +1,4 @@
-"""Options that several commands have, and what they ask for together with the configuration."""
+"""Options that several commands have, and what they request together with the configuration."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -55,7 +55,7 @@ language_option = click.option(
     "--language",
     type=click.Choice(["en", "zh"]),
     callback=_language,
-    is_eager=True,  # what is wrong with the other options is told in it
+    is_eager=True,  # what is wrong with the other options is reported in it
     help="The language of messages.",
 )
 config_option = click.option(
@@ -79,7 +79,7 @@ dirty_option = click.option(
 
 
 def settings_options(function: _Function) -> _Function:
-    """The options that stand above the configuration."""
+    """The options that override the configuration."""
     for option in (
         language_option,
         click.option(
@@ -118,7 +118,7 @@ def _rules_option(name: str, text: str) -> Callable[[_Function], _Function]:
 def complete_rules(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> "list[CompletionItem]":
-    """The rules whose code or name begins with what stands there, of a list with its last word."""
+    """The rules whose code or name begins with the typed text, of a list with its last word."""
     from click.shell_completion import CompletionItem
 
     from npulens.catalog.loader import load_catalogue
@@ -190,7 +190,7 @@ def configuration_for(
 
 
 def _catalogue(configuration: "Configuration", options: Mapping[str, Any]) -> "Catalogue":
-    """What the configuration asks for, which must name no rule that there is not."""
+    """What the configuration requests, in which every named rule must exist."""
     from npulens.workspace.settings.catalogues import configured_catalogue
     from npulens.workspace.settings.configuration import require_known_rules
 

@@ -34,13 +34,13 @@ class Project(NamedTuple):
 
 
 def find_project(
-    paths: Sequence[str], asked: Settings, use_cache: bool, force_exclude: bool = False
+    paths: Sequence[str], chosen: Settings, use_cache: bool, force_exclude: bool = False
 ) -> Project:
     """The files at and below the paths.
 
     Args:
         paths: What the user names.
-        asked: The settings.
+        chosen: The settings.
         use_cache: Whether what earlier runs found counts.
         force_exclude: Whether what is excluded is left out even where it is named.
     """
@@ -56,7 +56,7 @@ def find_project(
     from npulens.workspace.runs.file_report import FileReport
     from npulens.workspace.runs.run import Checker
 
-    configuration, catalogue = asked
+    configuration, catalogue = chosen
     found = discover(
         paths,
         configuration.exclude,
@@ -90,10 +90,10 @@ def _folder(paths: "Sequence[str]") -> Path:
 
 def check_project(project: Project, jobs: int | None) -> "Iterator[FileReport]":
     """The reports of all files; what is new in them goes to the cache, also after Ctrl-C."""
-    from npulens.workspace.runs.once import said_once
+    from npulens.workspace.runs.once import reported_once
 
     yield from project.problems
-    yield from said_once(_reports(project, jobs))
+    yield from reported_once(_reports(project, jobs))
 
 
 def _reports(project: Project, jobs: int | None) -> "Iterator[FileReport]":

@@ -26,17 +26,17 @@ def speak(language: "Language | None") -> None:
 
 
 def spoken(context: click.Context | None) -> "Language":
-    """The language of a command, as far as it was told when something goes wrong."""
+    """The language of a command, as far as it is known when something goes wrong."""
     from npulens.report.report_wording import environment_language
 
-    asked: Language | None = None if context is None else context.meta.get(_LANGUAGE)
-    return asked or environment_language(os.environ)
+    requested: Language | None = None if context is None else context.meta.get(_LANGUAGE)
+    return requested or environment_language(os.environ)
 
 
 def complain(
     text: "LocalizedText", traceback: str = "", language: "Language | None" = None
 ) -> None:
-    """A sentence on standard error, with a traceback where that is asked for."""
+    """A sentence on standard error, with a traceback where that is requested."""
     language = language or spoken(click.get_current_context(silent=True))
     click.echo(f"npulens: {text.in_language(language)}", err=True)
     if os.environ.get("NPULENS_TRACEBACK") == "1":
@@ -93,7 +93,11 @@ def wrong_usage(name: "MessageId", /, **values: object) -> WrongUsage:
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """Make a refusal of what the user's files say."""
+    """Turn errors in the user's files into refusals.
+
+    Raises:
+        Refusal: A file cannot be used.
+    """
     from npulens.catalog.messages import LocalizedError
 
     try:

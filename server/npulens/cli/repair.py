@@ -91,7 +91,7 @@ def clean_trees(files: "Iterable[Path]", outcome: "MessageId") -> "GitTrees":
 
     Args:
         files: The files.
-        outcome: What is said around the reason if they are not.
+        outcome: The text around the reason if they are not.
 
     Raises:
         Refusal: A git tree has changes that are in no commit.

@@ -96,23 +96,23 @@ def report(
     date = _today()
     is_standard = output_file == "-"
     output = Output(None if is_standard else output_file)
-    asked = settings(paths, config, options, _kept_by_editor(editor_settings, _root(paths)))
-    project = find_project(paths, asked, not no_cache)
-    skipped = Skipped(asked.language, show_skipped, project.not_read)
+    chosen = settings(paths, config, options, _kept_by_editor(editor_settings, _root(paths)))
+    project = find_project(paths, chosen, not no_cache)
+    skipped = Skipped(chosen.language, show_skipped, project.not_read)
     reports = _checked(project, jobs, skipped)
     root = _root(paths)
     folder = Path.cwd() if is_standard else absolute(Path(output_file)).parent
     results = Results(
         title or root.name or str(root),
         reports,
-        asked.catalogue,
-        asked.configuration.target,
+        chosen.catalogue,
+        chosen.configuration.target,
         FileNames(str(root), str(folder), editor_links),
         date,
         skipped.all,
-        *_reached(project, asked.catalogue, root),
+        *_reached(project, chosen.catalogue, root),
     )
-    page = page_of(results, asked.language)
+    page = page_of(results, chosen.language)
     if form == "html":
         from npulens.report.page_html import as_html
 

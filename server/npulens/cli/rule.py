@@ -26,10 +26,10 @@ def rule(code: str, language: "Language | None") -> None:
     from npulens.catalog.rule_page import rule_page
     from npulens.workspace.settings.configuration import nearest
 
-    asked = settings((".",), None, {"language": language})
-    catalogue = asked.catalogue
+    chosen = settings((".",), None, {"language": language})
+    catalogue = chosen.catalogue
     found = catalogue.rule_named(code) or catalogue.rule_named(code.upper())
     if found is None:
         known = [*catalogue.rules, *(each.name for each in catalogue.rules.values())]
         raise refusal("error.no-such-rule", name=code, hint=nearest(code, known))
-    click.echo(rule_page(found, asked.language), nl=False)
+    click.echo(rule_page(found, chosen.language), nl=False)

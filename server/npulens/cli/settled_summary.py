@@ -16,7 +16,7 @@ class Silence:
         """Set up.
 
         Args:
-            language: The language to tell it in.
+            language: Its language.
             is_listed: Whether the user wants to see each place.
         """
         self._language: Language = language

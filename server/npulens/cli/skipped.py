@@ -24,7 +24,7 @@ class Skipped:
         """Set up.
 
         Args:
-            language: The language to tell it in.
+            language: Its language.
             is_listed: Whether the user wants to see each.
             found: What was passed over when looking for files.
         """

@@ -118,7 +118,7 @@ def verify(
     from npulens.workspace.verifying.verified_run import CannotVerifyError, Limits
 
     folder, task = _task(script, module, arguments, processes)
-    asked = settings((str(folder),), config, options)
+    chosen = settings((str(folder),), config, options)
     request = Request(
         folder=folder,
         task=task,
@@ -130,17 +130,17 @@ def verify(
             seconds_are_given=seconds is not None,
         ),
         seed=seed,
-        migration=None if as_is or here else _migration(asked, unsafe_fixes),
+        migration=None if as_is or here else _migration(chosen, unsafe_fixes),
         in_place=here,
         tolerance=tolerance if compare else None,
         with_agreement=agreement,
     )
     try:
-        found = verify(request, asked.catalogue)
+        found = verify(request, chosen.catalogue)
     except (CannotVerifyError, CopyError) as error:
         raise Refusal(error.text) from error
     form = as_json if output_format == "json" else as_text
-    click.echo(form(found, asked.language), nl=False)
+    click.echo(form(found, chosen.language), nl=False)
     context.exit(_EXIT_CODES[status(found.verdict.outcome).value])
 
 
@@ -187,9 +187,9 @@ def _require_notebook(script: str, path: Path) -> None:
         raise Refusal(about(script, unreadable(error))) from error
 
 
-def _migration(asked: "Settings", unsafe_fixes: bool) -> "CopyMigration":
+def _migration(chosen: "Settings", unsafe_fixes: bool) -> "CopyMigration":
     from npulens.catalog.model import Applicability
     from npulens.workspace.verifying.copy_migration import CopyMigration
 
     applicability = Applicability.UNSAFE if unsafe_fixes else Applicability.SAFE
-    return CopyMigration(asked.configuration, asked.catalogue, applicability)
+    return CopyMigration(chosen.configuration, chosen.catalogue, applicability)

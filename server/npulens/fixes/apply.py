@@ -30,9 +30,9 @@ class AppliedEdit(NamedTuple):
 
     Attributes:
         finding: What it repaired, or helped to.
-        offset: Where it stands in the text that there was at first.
+        offset: Where it is in the text that there was at first.
         before: The lines that it changed, without the last line ending; empty where it only put in
-            whole lines. Of very long lines, what stands around it.
+            whole lines. Of very long lines, what is around it.
         after: The same after this edit alone.
     """
 
@@ -232,7 +232,7 @@ def lines_around(text: str, edit: Edit) -> tuple[str, str]:
 
 
 def offset_before(offset: int, edits: Sequence[Edit]) -> int:
-    """Where a place stood before edits, which are sorted; what they put in stood where it went."""
+    """Where a place was before edits, which are sorted; what they inserted was at their place."""
     shift = 0
     for edit in edits:
         start = edit.span.start + shift

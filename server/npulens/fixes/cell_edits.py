@@ -14,8 +14,8 @@ def within_cells(findings: Iterable[Finding], document: Document) -> Iterator[Fi
     starts = [mark.start for mark in document.cell_marks]
 
     def joins(fix: Fix) -> bool:
-        # Between two cells stands the line that marks the second.
-        return any(_holds_one(starts, edit.span) for edit in fix.edits)
+        # The line between two cells marks the second.
+        return any(_contains_one(starts, edit.span) for edit in fix.edits)
 
     for finding in findings:
         if any(map(joins, finding.fixes)):
@@ -23,6 +23,6 @@ def within_cells(findings: Iterable[Finding], document: Document) -> Iterator[Fi
         yield finding
 
 
-def _holds_one(starts: Sequence[int], span: Span) -> bool:
+def _contains_one(starts: Sequence[int], span: Span) -> bool:
     following = bisect_right(starts, span.start)
     return following < len(starts) and starts[following] <= span.end

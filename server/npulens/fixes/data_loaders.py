@@ -148,7 +148,7 @@ def training_functions(script: Script) -> set[str]:
 
 
 def sampler_edits(script: Script, body: Sequence[ast.stmt], loader: Loader) -> tuple[Edit, ...]:
-    """Give the loader a sampler, and tell the sampler the epoch where a loop counts epochs.
+    """Give the loader a sampler, and pass it the epoch where a loop counts epochs.
 
     Raises:
         UnclearError: There is no place or no name for it.

@@ -18,8 +18,8 @@ from npulens.fixes.scripts import (
     Script,
     UnclearError,
     calls_of,
+    contains_node,
     func_of,
-    holds,
     home_of,
     joined,
     read_script,
@@ -104,11 +104,11 @@ def _is_always_reached(home: Home, call: ast.Call, known: Known) -> bool:
     known = replace(known, uses_npu=True, cards=2)
     body = home.body
     while True:
-        statement = next((s for s in body if holds(s, call)), None)
+        statement = next((s for s in body if contains_node(s, call)), None)
         if isinstance(statement, ast.With):
             body = statement.body
         elif isinstance(statement, ast.If):
-            in_body = any(holds(s, call) for s in statement.body)
+            in_body = any(contains_node(s, call) for s in statement.body)
             if not in_body or not answer(statement.test, home.scope, known).holds:
                 return False
             body = statement.body

@@ -55,7 +55,7 @@ class EditGuard:
         """Whether an edit replaces what it expects: whole words, outside of strings and comments.
 
         Inside of a string it may replace words that the rules know, such as a device. A comment
-        may only go as a whole, with the statement that it stands in.
+        may only go as a whole, with the statement around it.
         """
         start, end = edit.span
         if not 0 <= start <= end <= len(self._text):

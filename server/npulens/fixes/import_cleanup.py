@@ -1,4 +1,4 @@
-"""What fixes leave behind together: imports that nothing uses any more, or that stand twice."""
+"""What fixes leave behind together: imports that nothing uses any more, or that occur twice."""
 
 import ast
 import re
@@ -35,7 +35,7 @@ def leftovers(before: str, after: str) -> list[Leftover]:
     """What is to be done to imports after the fixes of a module.
 
     Only imports go whose name was used before: what nobody used was there for its effect, or for
-    others. Those in a `try` or an `if` stay, where they ask whether a library is there.
+    others. Those in a `try` or an `if` stay, where they check whether a library is there.
 
     Args:
         before: The module as it was.

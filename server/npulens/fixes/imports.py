@@ -31,7 +31,7 @@ class TorchImport(NamedTuple):
         indentation: White space before the other; `None` if it shares a line with other code.
         plain: It is `import torch...` and not `from torch... import`.
         is_tried: It may fail and is seen to, so the other goes to the `else` of its `try`.
-        lead: A line that has to stand before the other: `else:`.
+        lead: A line that has to be before the other: `else:`.
     """
 
     end: int
@@ -94,8 +94,8 @@ def plugin_edit(place: TorchImport, text: str, *, is_named: bool) -> Edit:
 
     Args:
         place: The import of torch.
-        text: The text that it stands in.
-        is_named: Something uses the name; where nothing does, linters are told that it is needed.
+        text: The text with it.
+        is_named: Something uses the name; where nothing does, a comment for linters is added.
     """
     has_line = place.indentation is not None
     statement = "import torch_npu" if is_named or not has_line else FOR_EFFECT
@@ -105,8 +105,8 @@ def plugin_edit(place: TorchImport, text: str, *, is_named: bool) -> Edit:
 def statement_edit(place: TorchImport, statement: str, text: str) -> Edit:
     """Insert a statement that imports something behind an import of torch.
 
-    It goes behind the `import torch` lines that stand together, where isort would put it, in the
-    same block and with the same indentation.
+    It goes behind the `import torch` lines in a row, where isort would put it, in the same block
+    and with the same indentation.
     """
     if place.indentation is None:
         return Edit(Span(place.end, place.end), f"; {statement}")
@@ -166,10 +166,7 @@ def _tried_imports(
 
 
 def _answers_missing(node: ast.Try) -> bool:
-    """Whether a `try` is there for a library that may be missing.
-
-    Under `except Exception` a whole program may stand, which needs all it imports at once.
-    """
+    """Whether a `try` is for a missing library; under `except Exception` may be a whole program."""
     caught = set().union(*(_caught(handler) for handler in node.handlers))
     if not caught.isdisjoint(_MISSING):
         return True
@@ -229,7 +226,7 @@ def _behind_try(guard: ast.Try, node: ast.Import | ast.ImportFrom, lines: LineMa
 
 
 def _before(node: ast.stmt, lines: LineMap) -> str:
-    """What stands before a statement in its line."""
+    """What is before a statement in its line."""
     start = lines.starts[node.lineno - 1]
     return lines.text[start : start + node.col_offset]
 

@@ -1,6 +1,6 @@
 """What a script does with a model that is wrapped in `DistributedDataParallel`.
 
-The wrapper answers for itself what training asks; everything else is asked of the model in it, as
+The wrapper has what training needs; everything else is read from the model in it, as
 `model.module`. A method of the model's own would go around the wrapper, and the cards would train
 apart, so this is refused unless no gradient is computed there.
 """
@@ -29,12 +29,12 @@ _OF_MODULE = frozenset(
 
 
 def inner_model_edits(script: Script, body: Sequence[ast.stmt], model: str) -> Iterator[Edit]:
-    """Ask the model in the wrapper where statements behind the wrapping ask for more.
+    """Use the model in the wrapper where statements behind the wrapping need more.
 
     Functions of the script that are given the model are looked at as well.
 
     Raises:
-        UnclearError: Something is asked that goes around the wrapper, or a function is given other
+        UnclearError: Something goes around the wrapper, or a function is given other
             models too.
     """
     functions = {n.name: n for n in script.tree.body if isinstance(n, ast.FunctionDef)}
@@ -46,7 +46,7 @@ def inner_model_edits(script: Script, body: Sequence[ast.stmt], model: str) -> I
         statements, variable = pending.pop()
         for node in (part for statement in statements for part in nodes_below(statement)):
             if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == variable:
-                edits.update(_asked(script, node, statements))
+                edits.update(_edits(script, node, statements))
             elif isinstance(node, ast.Call) and _saves(node):
                 edits.update(_saved_whole(script, node, variable))
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
@@ -74,7 +74,7 @@ def _saved_whole(script: Script, call: ast.Call, variable: str) -> Iterator[Edit
             yield Edit(Span(end, end), ".module")
 
 
-def _asked(script: Script, node: ast.Attribute, body: Sequence[ast.stmt]) -> Iterator[Edit]:
+def _edits(script: Script, node: ast.Attribute, body: Sequence[ast.stmt]) -> Iterator[Edit]:
     if node.attr in _OF_WRAPPER:
         return
     called = any(
@@ -90,7 +90,7 @@ def _asked(script: Script, node: ast.Attribute, body: Sequence[ast.stmt]) -> Ite
 
 
 def _is_without_gradient(script: Script, node: ast.AST, body: Sequence[ast.stmt]) -> bool:
-    """Whether a node stands in `with torch.no_grad():`, where nothing is trained."""
+    """Whether a node is in `with torch.no_grad():`, where nothing is trained."""
     return any(
         isinstance(block, ast.With)
         and any(_NO_GRADIENT.search(script.source(item.context_expr)) for item in block.items)
@@ -112,14 +112,14 @@ def _given(call: ast.Call, function: ast.FunctionDef, variable: str) -> Iterator
 
 
 def _require_same(script: Script, function: ast.FunctionDef, parameter: str, variable: str) -> None:
-    """See that a function which asks a model for more is always given this one."""
-    asks = any(
+    """See that a function which needs more of a model is always given this one."""
+    needs_module = any(
         isinstance(node, ast.Attribute)
         and getattr(node.value, "id", "") == parameter
         and node.attr not in _OF_WRAPPER
         for node in nodes_below(function)
     )
-    if not asks:
+    if not needs_module:
         return
     for node in nodes_below(script.tree):
         if not isinstance(node, ast.Call) or getattr(node.func, "id", "") != function.name:

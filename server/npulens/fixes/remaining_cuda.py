@@ -1,4 +1,4 @@
-"""What a migrated script would still ask of CUDA.
+"""What a migrated script would still use of CUDA.
 
 The check leaves alone what an author has decided for both devices. A script that several processes
 run fails in all of them at the first `.cuda()`, so nothing else may be left alone there.

@@ -8,7 +8,7 @@ from npulens.fixes.shim_edits import shim_rewrite
 _TORCH = re.compile(r"^import[ \t]+torch\b", re.MULTILINE)
 _SHIM = re.compile(r"^(?:from|import)[ \t]+torch_npu\.contrib\b", re.MULTILINE)
 _MOST_TRIED = 20
-"""Imports; each is looked at with what stands before it."""
+"""Imports; each is looked at with the text before it."""
 
 
 def run_time_migration(text: str, *, add: bool) -> Fix | None:

@@ -102,7 +102,7 @@ def func_of(pair: tuple[ast.Call, Scope]) -> tuple[ast.expr, Scope]:
 
 
 def calls_of(body: list[ast.stmt], module: Scope) -> Iterator[tuple[ast.Call, Scope]]:
-    """Every call of a module with the scope it stands in."""
+    """Every call of a module with the scope it is in."""
     for node, scope in scoped_nodes(body, module):
         if isinstance(node, ast.Call):
             yield node, scope
@@ -119,7 +119,7 @@ def home_of(script: Script, call: ast.Call, scope: Scope) -> Home | None:
             return None
         body = function.body
     elif scope is script.module:
-        guard = next((s for s in tree.body if _is_main_guard(s) and holds(s, call)), None)
+        guard = next((s for s in tree.body if _is_main_guard(s) and contains_node(s, call)), None)
         body = guard.body if isinstance(guard, ast.If) else tree.body
     else:
         return None
@@ -138,7 +138,7 @@ def _comes_before_setup(node: ast.stmt, at_top: bool) -> bool:
 
 
 def _sets_environment(node: ast.stmt) -> bool:
-    """Which devices are visible, say, is asked when the first one is used."""
+    """The visible devices, say, are read when the first one is used."""
     if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Subscript):
         return False
     return ast.unparse(node.targets[0].value) == "os.environ"
@@ -167,7 +167,7 @@ def _is_main_guard(node: ast.stmt) -> bool:
     )
 
 
-def holds(outer: ast.AST, inner: ast.AST) -> bool:
+def contains_node(outer: ast.AST, inner: ast.AST) -> bool:
     return any(node is inner for node in nodes_below(outer))
 
 

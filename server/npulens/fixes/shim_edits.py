@@ -81,7 +81,7 @@ def shim_rewrite(text: str, start: int, end: int) -> Fix | None:
         return None
     head = text[: line_start + len(line)]
     try:
-        body = module_tree(head).body  # only what stands before: a line in a text does not parse
+        body = module_tree(head).body  # only the text before: a line in a string does not parse
     except (SyntaxError, ValueError, RecursionError):
         return None
     lines = LineMap(head)

@@ -1,8 +1,8 @@
 """From a script that trains on one device to one process for each card.
 
 A script that wraps its model in `DataParallel` is rewritten as `distributed.py` does it. In others
-the model is wrapped behind the statement that makes it or moves it last; what asks it for more than
-a wrapped model answers asks the model inside. Files are saved by the first process alone. What the
+the model is wrapped behind the statement that makes it or moves it last; code that needs more than
+a wrapped model has uses the model inside. Files are saved by the first process alone. What the
 script does not show in one place is refused with the reason: half a change would train each card
 on its own and look as if it worked.
 """

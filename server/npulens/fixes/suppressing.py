@@ -17,7 +17,7 @@ _WORDS = "npulens: ignore"
 def suppress_on_line(lines: LineMap, span: Span, code: str, comments_of: CommentsOf) -> Edit | None:
     """The edit that silences a rule on the line where a finding starts or ends.
 
-    `None` if no comment can stand on either: inside a text of several lines, or before a line
+    `None` if no comment can be on either: inside a text of several lines, or before a line
     that continues.
     """
     text = lines.text

@@ -1,4 +1,4 @@
-"""Which functions can hold a computation that a pattern describes, told from their text."""
+"""Which functions can hold a computation that a pattern describes, determined from their text."""
 
 import ast
 import re
@@ -26,7 +26,7 @@ _NPU_CHOICE = re.compile(
     r"|\btype\s*==\s*[\"']npu\b",
     re.IGNORECASE,
 )
-"""The NPU is asked for, which is more than data being moved there or an operator being called."""
+"""The code checks for the NPU, which is more than moving data there or calling an operator."""
 _AROUND_MODELS = re.compile(
     r"_pretrained(?:_model)?\Z|\Aconvert_|post_process|preprocess|(?:training|evaluation|prediction)_loop"
 )
@@ -35,13 +35,13 @@ _LONGEST_LINE = 200
 
 
 Places = Sequence[tuple[int, str]]
-"""Offsets in a text, in order, each with the word that stands there."""
+"""Offsets in a text, in order, each with the word that is there."""
 Parts = Mapping[str, Part]
 """What of a module holds words of patterns, by its names."""
 
 
 def word_places(words: Words, searched: tuple[str, ...]) -> Places:
-    """Where words of patterns stand; not inside others, as in `interface`, nor in comments."""
+    """Where words of patterns are; not inside others, as in `interface`, nor in comments."""
     text = words.text
     return sorted(
         (place, word)
@@ -77,7 +77,7 @@ class Candidates:
         lines: The text of the segment.
         words: The words in it.
         definitions: Those of the module.
-        places: Where words of patterns stand in the text.
+        places: Where words of patterns occur in the text.
         helpers: Functions of the module that hold some.
         parts: Functions and classes of it that do.
         needs: What code holds that can match.
@@ -162,7 +162,7 @@ class Candidates:
         return {name: self._helpers[name] for name in names}
 
     def _has_part(self, node: ast.stmt | ast.expr) -> bool:
-        """Whether a word or a helper stands in a node."""
+        """Whether a word or a helper is in a node."""
         reaches = list(_code_of(node, self._lines))
         return any(_is_between(p, *r) for p in (self._places, self._calls) for r in reaches)
 

@@ -48,7 +48,7 @@ def filled(match: Match, replacement: Replacement, sources: Sources) -> str | No
 
 
 def _argument(match: Match, name: str, sources: Sources) -> str | None:
-    """What a variable stands for, with the cast that its parts had."""
+    """What a variable represents, with the cast that its parts had."""
     source = sources.of(match.bound[name]) or sources.of(match.outer[name])
     cast = match.argument_casts.get(name)
     if source is None or cast is None:

@@ -25,7 +25,7 @@ class Idioms:
 
     Args:
         module: The module.
-        is_kept: What is found is asked for again after an edit.
+        is_kept: Results are needed again after an edit.
         check_cancelled: Called now and then; what it raises ends the search, which can be taken up
             again.
     """
@@ -45,7 +45,9 @@ class Idioms:
             is_same = self._module.interfaces.are(segment.fused.queried)
             fused, known = segment.fused, segment.fused.known
             if not (
-                is_same and fused.recognized is not None and all(map(self._holds, known.values()))
+                is_same
+                and fused.recognized is not None
+                and all(map(self._is_valid, known.values()))
             ):
                 found = self._look_through(segment, known if is_same else {})
                 fused.recognized_before, fused.recognized = {}, found
@@ -58,7 +60,7 @@ class Idioms:
                 if (idiom.function, idiom.rule) not in self._inlined:
                     yield idiom.finding.shifted(starts[idiom.function.lineno - 1])
 
-    def _holds(self, recognition: Recognition) -> bool:
+    def _is_valid(self, recognition: Recognition) -> bool:
         """Whether all functions that were queried are what they were."""
         return not recognition.rests_on or recognition.rests_on <= self._nodes
 
@@ -69,7 +71,7 @@ class Idioms:
         catalogue, target = self._module.catalogue, self._module.target
         # Where data is prepared, nothing runs on the NPU.
         is_on_host = FileRole.HOST in file_role(target.project.place_of(self._module.path))
-        if is_on_host or not self._has_torch or not self._may_hold_some(segment):
+        if is_on_host or not self._has_torch or not self._may_contain_some(segment):
             return {}
         lines, definitions = segment.parsed.lines, self._module.definitions.all
         definitions.queried = set(segment.fused.queried) if known else set()
@@ -92,7 +94,7 @@ class Idioms:
         recognized: dict[ast.AST, Recognition] = {}
         for function in functions:
             found = known.get(function.node)
-            if found is None or not self._holds(found):
+            if found is None or not self._is_valid(found):
                 self._check_cancelled()
                 found = recognizer.recognize(function)
             recognized[function.node] = found
@@ -119,7 +121,7 @@ class Idioms:
         functions = chain(definitions.functions.values(), *methods)
         return frozenset(function.node for function in functions)
 
-    def _may_hold_some(self, segment: Segment) -> bool:
+    def _may_contain_some(self, segment: Segment) -> bool:
         text = segment.parsed.text
         return bool(self._places(segment)) or any(name in text for name in self._helpers)
 

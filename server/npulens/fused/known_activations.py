@@ -28,7 +28,7 @@ class _Kind(NamedTuple):
 
     names: tuple[str, ...]
     unlike: str
-    """What stands in names of others: hard swish, quick GELU."""
+    """Words in names of others: hard swish, quick GELU."""
     is_likely: bool
     """Whether it is expected where nothing is said."""
 

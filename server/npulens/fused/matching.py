@@ -11,7 +11,7 @@ _MAX_STEPS = 3_000
 _SAME_DIGITS = 4e-6
 _ASSOCIATIVE = frozenset({"add", "multiply"})
 _PLACED = frozenset({"apply", OPAQUE})
-"""Nodes whose label says where they stand and not what they are."""
+"""Nodes whose label says where they are and not what they are."""
 
 
 class Match(NamedTuple):
@@ -19,11 +19,11 @@ class Match(NamedTuple):
 
     Attributes:
         pattern: The pattern.
-        bound: What its variables stand for, without operators that are looked through.
+        bound: What its variables represent, without operators that are looked through.
         consumed: The nodes that it computes itself, which the replacement makes needless.
         argument_casts: For a variable of a pattern that keeps types, the cast of parts of it.
         result_cast: The outermost cast of what such a pattern computes.
-        outer: What its variables stand for as the code has it.
+        outer: What its variables represent as the code has it.
     """
 
     pattern: Pattern

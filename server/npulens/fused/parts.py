@@ -1,4 +1,4 @@
-"""What the code of computations is told by in its text: words, and what stands beside them."""
+"""How the code of computations is recognized in its text: by words, and what is beside them."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +11,7 @@ from npulens.catalog.pattern_files import BESIDES
 Reach = tuple[int, int]
 """Where a stretch of a text begins and ends."""
 _MOST_STRETCHES = 100
-_HANDED_ON = "turn"
+_PASSED_ON = "turn"
 """Who calls a function that rotates names it, and the sine and cosine, and computes nothing."""
 
 
@@ -19,7 +19,7 @@ class Needs:
     """What code must hold so that one of some patterns can match it.
 
     Attributes:
-        words: The words that patterns are told by.
+        words: The words that patterns are recognized by.
     """
 
     def __init__(self, sources: Iterable[PatternSource]) -> None:
@@ -50,7 +50,7 @@ class Needs:
 
 
 class _Need(NamedTuple):
-    """One of the words, and all of what stands beside it."""
+    """One of the words, and all of what is beside it."""
 
     words: frozenset[str]
     beside: tuple[str, ...]
@@ -61,9 +61,9 @@ class _Need(NamedTuple):
         )
 
     def is_touched_by(self, part: "Part") -> bool:
-        """Whether a part does some of it, and not only hands on what a rotation is given."""
+        """Whether a part does some of it, and not only passes on what a rotation is given."""
         return not self.words.isdisjoint(part.words) or any(
-            part.has(name) for name in self.beside if name != _HANDED_ON
+            part.has(name) for name in self.beside if name != _PASSED_ON
         )
 
 
@@ -71,7 +71,7 @@ class Part:
     """A stretch of a module that may hold a part of a computation.
 
     Args:
-        words: The words that stand in it.
+        words: The words that occur in it.
         text: A text of which it is a part.
         reaches: The stretches of the text.
         others: What it uses of the module; of very much not all is looked at.
@@ -97,7 +97,7 @@ class Part:
         self._traits: frozenset[str] | None = None
 
     def has(self, name: str) -> bool:
-        """Whether something of this name in `BESIDES` stands in it."""
+        """Whether something of this name in `BESIDES` is in it."""
         known = self._known.get(name)
         if known is None:
             search = _expressions()[name].search
@@ -106,7 +106,7 @@ class Part:
         return known
 
     def traits(self) -> frozenset[str]:
-        """All that it is told by: while that is the same, it counts as the same."""
+        """What it is recognized by: while that is the same, it counts as the same."""
         if self._traits is None:
             stretches = (text[start:end] for text, start, end in self._stretches)
             self._traits = self.words.union(*map(_beside, stretches))
@@ -115,7 +115,7 @@ class Part:
 
 @lru_cache(maxsize=1024)
 def _beside(text: str) -> frozenset[str]:
-    """What of `BESIDES` stands in a stretch; of a class in an editor, all but one are as before."""
+    """What of `BESIDES` is in a stretch; of a class in an editor, all but one are as before."""
     return frozenset(name for name, known in _expressions().items() if known.search(text))
 
 

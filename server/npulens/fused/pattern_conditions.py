@@ -1,4 +1,4 @@
-"""Conditions that a pattern file may put on what its variables stand for."""
+"""Conditions that a pattern file may put on what its variables represent."""
 
 from collections.abc import Callable
 
@@ -22,7 +22,7 @@ _GAIN_NAMES = ("weight", "gamma", "scale", "gain", "g")
 
 
 def holds(name: str, node: Node, initial: Initial) -> bool:
-    """Whether a condition holds for what a variable stands for.
+    """Whether a condition holds for what a variable represents.
 
     Raises:
         KeyError: There is no condition of this name.

@@ -1,8 +1,8 @@
 """Reads pattern files: pairs of PyTorch functions as expression graphs. They are never executed.
 
 Besides what a file must say it may say more: FORMS names functions of the file that patterns call
-and gives for each the functions that may stand for it, so that one pattern is many; an argument of
-the replacement that a form has no value for gets its default, or goes if it is computed. EXCLUSIVE
+and gives for each the functions that it may be, so that one pattern is many; an argument of the
+replacement that a form has no value for gets its default, or goes if it is computed. EXCLUSIVE
 lists operators whose results must have no other use in the code, since they will not be computed
 any more. With YIELDS a match makes room for one inside it. PROVIDED says of each kind of
 replacement what must hold for it, where that is not known; each kind becomes a fix of its own.
@@ -72,17 +72,17 @@ class Pattern:
         transparent: Operators of the user's code that are looked through.
         keeps_types: Casts of arguments and of the result are written again, since the operator
             takes one data type for all and returns it.
-        conditions: Names of conditions on what each variable stands for, or several together:
+        conditions: Names of conditions on what each variable represents, or several together:
             those of `"gate, up"` are about both.
         check: What the user must check.
         without_gradient: It counts only where no gradients are computed.
         replacement: What to write instead, `None` for a near miss.
         alternatives: What to write instead where something else holds.
-        almost: What stands in the way of a near miss, else `None`.
+        almost: What is in the way of a near miss, else `None`.
         operator: What to use, for messages; of a pattern with no replacement it is only named.
         exclusive: Operators of the pattern whose results must have no other use.
         yields: It makes room for a match inside it.
-        choice: Which function stands for each name in FORMS.
+        choice: The function for each name in FORMS.
     """
 
     name: str
@@ -125,8 +125,8 @@ def _parsed(source: PatternSource) -> ast.Module:
     try:
         return module_tree(source.text)
     except (SyntaxError, ValueError) as error:
-        said = str(error)
-        raise PatternError(about(source.name, LocalizedText(said, said))) from error
+        reason = str(error)
+        raise PatternError(about(source.name, LocalizedText(reason, reason))) from error
 
 
 def _read(source: PatternSource) -> Iterator[Pattern]:
@@ -212,8 +212,8 @@ def _pattern(
         raise refused(where, "pattern.tuples")
     if not isinstance(conditions, dict):
         raise refused(where, "pattern.conditions")
-    asked = {condition for each in conditions.values() for condition in each}
-    if unknown := sorted(asked - known_conditions() - RELATIONS.keys()):
+    required = {condition for each in conditions.values() for condition in each}
+    if unknown := sorted(required - known_conditions() - RELATIONS.keys()):
         raise refused(where, "pattern.no-condition", name=repr(unknown[0]))
     return Pattern(
         name=where,

@@ -23,7 +23,7 @@ from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
 
 _MOST_LOOKS = 200
-"""Of one function: so often it is asked what else wants the parts of a match."""
+"""Of one function: so often other uses of the parts of a match are looked up."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Conditions on several of a pattern's variables together, and those that ask the constructor."""
+"""Conditions on several of a pattern's variables together, and those that read the constructor."""
 
 from collections.abc import Callable, Sequence
 from itertools import islice
@@ -106,7 +106,7 @@ def _is_one_factor(name: str) -> bool:
 
 
 def _give_one_size(one: Node, other: Node, evaluator: Evaluator) -> bool:
-    """Whether two modules may give tensors of one size, as far as their constructors tell."""
+    """Whether two modules may give tensors of one size, as far as their constructors show."""
     modules = [evaluator.initial(node.operands[0]) or node.operands[0] for node in (one, other)]
     first, second = modules
     linear = [module for module in modules if _is_linear(module)]

@@ -1,4 +1,4 @@
-"""How a replacement stands in the text: without arguments it has no value for, in short lines."""
+"""How a replacement is written: without arguments it has no value for, in short lines."""
 
 import ast
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ def without_unbound(text: str, defaults: Mapping[str, str], unbound: AbstractSet
     """A call without keyword arguments that are computed from names without a value.
 
     An argument that is just such a name gets its default, so that it is there to be seen. What is
-    chosen by such a name alone is what stands there if it is true, or not `None`.
+    chosen by such a name alone becomes what it is if true, or not `None`.
     """
     text = _chosen(text, unbound)
     nodes = list(nodes_below(_parsed(text)))
@@ -40,10 +40,10 @@ def _chosen(text: str, unbound: AbstractSet[str]) -> str:
     for node in nodes_below(_parsed(text)):
         if not isinstance(node, ast.IfExp):
             continue
-        asks_none = isinstance(node.test, ast.Compare)
+        checks_none = isinstance(node.test, ast.Compare)
         name = node.test.left if isinstance(node.test, ast.Compare) else node.test
         if isinstance(name, ast.Name) and name.id in unbound:
-            kept = ast.get_source_segment(text, node.orelse if asks_none else node.body) or ""
+            kept = ast.get_source_segment(text, node.orelse if checks_none else node.body) or ""
             return _chosen(text[: node.col_offset] + kept + text[node.end_col_offset :], unbound)
     return text
 

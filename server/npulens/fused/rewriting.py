@@ -38,7 +38,7 @@ class Rewriter:
 
     Args:
         evaluator: What evaluated the function.
-        record: What it told.
+        record: Its results.
         text: The text that all positions count in.
         lines: Its lines.
     """
@@ -52,7 +52,7 @@ class Rewriter:
     def fixes(self, match: Match, place: ast.expr | ast.stmt, statement: ast.stmt) -> list[Fix]:
         """The fixes for a match whose result is computed at a place; often one, or none.
 
-        Where it can be told apart, a second keeps the code as it is for other devices. Further
+        Where it can be distinguished, a second keeps the code as it is for other devices. Further
         ones follow for what else may hold.
         """
         pattern = match.pattern
@@ -90,7 +90,7 @@ class Rewriter:
         return fixes if beside is None else [*fixes, beside]
 
     def span(self, node: ast.AST) -> Span:
-        """Where a node stands."""
+        """Where a node is."""
         start = self._lines.offset(node.lineno, node.col_offset)  # type: ignore[attr-defined]
         end = self._lines.offset(node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
         return Span(start, end)
@@ -156,9 +156,9 @@ class Rewriter:
         """Only a person picks what holds under a condition, unless the code says that it does."""
         if replacement.provided is not None:
             conditions = match.pattern.conditions.items()
-            functions = [match.bound[name] for name, held in conditions if "activation" in held]
-            says = any(is_silu_by_default(each, self._evaluator) for each in functions)
-            if not says or replacement is not match.pattern.replacement:
+            functions = [match.bound[name] for name, kinds in conditions if "activation" in kinds]
+            is_silu = any(is_silu_by_default(each, self._evaluator) for each in functions)
+            if not is_silu or replacement is not match.pattern.replacement:
                 return Applicability.MANUAL
         return match.pattern.applicability
 
@@ -316,9 +316,9 @@ def _comes_from_another_type(match: Match) -> bool:
 
 
 def _shows_no_dimensions(match: Match) -> bool:
-    """Whether four dimensions are wanted of what the code computes without telling how many.
+    """Whether four dimensions are wanted of what the code computes without showing how many.
 
-    A parameter of the function is taken to have them: its callers tell, and not this code. Of
+    A parameter of the function is taken to have them: its callers show it, and not this code. Of
     query, key, value and mask one is enough, since their ranks go together.
     """
     conditions = match.pattern.conditions
@@ -331,7 +331,7 @@ def _shows_no_dimensions(match: Match) -> bool:
 def _tensors(match: Match) -> list[Node]:
     """The bound values that are tensors: no numbers, no functions."""
     conditions = match.pattern.conditions
-    others = {name for name, held in conditions.items() if {"number", "activation"} & {*held}}
+    others = {name for name, kinds in conditions.items() if {"number", "activation"} & {*kinds}}
     return [
         node
         for name, node in match.bound.items()

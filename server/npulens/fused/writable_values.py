@@ -16,7 +16,7 @@ class Sources:
 
     Args:
         record: The function.
-        names: What its names stand for at the place.
+        names: What its names represent at the place.
         removed: Names in code that will be gone; what they compute may be written again.
         source: Gives the text of an expression of the function.
     """
@@ -55,7 +55,7 @@ class Sources:
                 continue
             if place not in self._removed and is_costly(value):
                 continue
-            if all(self._holds(n) for n in nodes_below(place) if isinstance(n, ast.Name)):
+            if all(self._is_unchanged(n) for n in nodes_below(place) if isinstance(n, ast.Name)):
                 text = self._source(place)
                 return text if "\n" not in text and "#" not in text else None
         return None
@@ -74,8 +74,8 @@ class Sources:
             return None
         return next((name.id for name, value in self._record.values.items() if value is node), None)
 
-    def _holds(self, name: ast.Name) -> bool:
-        """Whether a name stands here for what it stood for where it was read."""
+    def _is_unchanged(self, name: ast.Name) -> bool:
+        """Whether a name means here what it meant where it was read."""
         before = self._record.values.get(name)
         return before is self._names.get(name.id)
 
@@ -90,8 +90,8 @@ class Sources:
             base = self.of(node.operands[0])
             return None if base is None else f"{atom(base)} ** {node.operands[1].value}"
         if node.operator == "is_none":
-            asked = self.of(node.operands[0])
-            return None if asked is None else f"{atom(asked)} is None"
+            operand = self.of(node.operands[0])
+            return None if operand is None else f"{atom(operand)} is None"
         if node.operator == "logical_not":
             inverted = self.of(node.operands[0])
             return None if inverted is None else f"~{atom(inverted)}"
@@ -112,7 +112,7 @@ def is_costly(node: Node) -> bool:
 
 
 def atom(text: str) -> str:
-    """An expression that can stand beside an operator or before a dot."""
+    """An expression that can be an operand or precede a dot."""
     tree = expression_tree(text)
     if isinstance(tree, _Atom) and not text.startswith("-"):
         is_number = isinstance(tree, ast.Constant) and isinstance(tree.value, int)
@@ -121,5 +121,5 @@ def atom(text: str) -> str:
 
 
 def _is_enclosed(text: str, tree: ast.expr) -> bool:
-    """Whether brackets stand around all of it."""
+    """Whether brackets enclose all of it."""
     return text.startswith("(") and text.endswith(")") and tree.col_offset > 0

@@ -9,7 +9,7 @@ it, small functions of the same file are looked into. What is not known is a lea
 never guessed. The work for one function is bounded.
 
 Each function has a graph of its own: what is known of a parameter does not count for one of the
-same name elsewhere. What is found in a function rests on the functions that it asked for and on
+same name elsewhere. What is found in a function rests on the functions that it used and on
 the interfaces of classes (`interfaces.py`): their heads and constructors, what other methods
 assign to attributes, and how they use each other.
 """

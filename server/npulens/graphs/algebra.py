@@ -35,7 +35,7 @@ def subtract(graph: Graph, left: Node, right: Node) -> Node:
 
 
 def multiply(graph: Graph, left: Node, right: Node) -> Node:
-    """`left * right`; a number stands first, and only one."""
+    """`left * right`; a number is first, and only one."""
     a, b = number(left), number(right)
     if a is not None and b is not None:
         return _computed(graph, a * b)
@@ -68,7 +68,7 @@ def multiply(graph: Graph, left: Node, right: Node) -> Node:
 
 
 def _gated(graph: Graph, left: Node, logistic: Node) -> Node | None:
-    """`x * sigmoid(x)` as the SiLU it is, also where other factors stand before: `a * x`."""
+    """`x * sigmoid(x)` as the SiLU it is, also with other factors before it: `a * x`."""
     (operand,) = logistic.operands
     if left is operand:
         return graph.node("silu", (operand,))

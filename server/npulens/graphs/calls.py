@@ -20,7 +20,11 @@ def bound_arguments(
 ) -> dict[str, Node] | None:
     """What each parameter of an operator gets; `None` if the call has others or lacks some.
 
-    A `dtype` argument is left in under its name.
+    Args:
+        graph: Where default values become nodes.
+        signature: The parameters.
+        positional: The arguments by position.
+        keywords: The arguments by name; `dtype` is kept under this name.
     """
     parameters = signature.parameters
     if len(positional) > len(parameters):

@@ -74,7 +74,11 @@ class Expressions:
         return self.graph.node(OPAQUE, tuple(operands), self.number_of(node))
 
     def value(self, node: ast.expr, frame: Frame) -> Node:
-        """What an expression computes."""
+        """What an expression computes.
+
+        Raises:
+            TooLargeError: The function takes too many steps.
+        """
         self.steps += 1
         if self.steps > _MAX_STEPS:
             raise TooLargeError
@@ -90,7 +94,7 @@ class Expressions:
         return result
 
     def read(self, node: ast.expr, frame: Frame) -> Node:
-        """What a name, attribute or constant stands for."""
+        """What a name, attribute or constant represents."""
         if isinstance(node, ast.Name):
             frame.load(node)
             found = frame.names.get(node.id)
@@ -254,8 +258,8 @@ class Expressions:
         if isinstance(operator, (ast.Is, ast.IsNot)):
             if not is_constant(right, None):
                 return self.unknown(node, (left, right))
-            asked = self._is_none(left)
-            return asked if isinstance(operator, ast.Is) else self.negation(asked)
+            is_none = self._is_none(left)
+            return is_none if isinstance(operator, ast.Is) else self.negation(is_none)
         name = _COMPARISONS.get(type(operator))
         return self.unknown(node, values) if name is None else self.graph.node(name, (left, right))
 

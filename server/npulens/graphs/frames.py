@@ -20,7 +20,7 @@ Binders = dict[str, frozenset[ast.stmt]]
 
 
 class State(NamedTuple):
-    """What names and attributes stand for at a place."""
+    """What names and attributes represent at a place."""
 
     names: dict[str, Node]
     attributes: dict[tuple[int, str], Node]
@@ -32,18 +32,18 @@ _NO_STATEMENTS: frozenset[ast.stmt] = frozenset()
 
 @dataclass(slots=True)
 class Evaluated:
-    """What evaluating a function told.
+    """The results of evaluating a function.
 
     Attributes:
         function: The function.
         places: Each expression of its own text that computes something, with its node and the
-            statement it stands in; `x *= y` is a place itself.
+            statement it is in; `x *= y` is a place itself.
         loads: For each name that is read, the statements that may have bound it.
-        values: What each of these names stood for there.
+        values: What each of these names represented there.
         inlined: Functions of the file that were looked into.
         captured: Names that nested functions read.
         nested: Names of nested functions.
-        names: What its names stand for before each statement that was watched.
+        names: What its names represent before each statement that was watched.
         without_gradient: It cannot be part of training.
     """
 
@@ -64,12 +64,12 @@ class Frame:
 
     Attributes:
         function: The function.
-        record: What is noted of the function asked about; `None` for those it calls.
+        record: What is noted of the requested function; `None` for those it calls.
         depth: How many calls deep.
         skipped: Statements that are not run.
         watched: Statements before which names are noted.
         given: Values of expressions and augmented assignments that are not looked into.
-        names: What its names stand for.
+        names: What its names represent.
         attributes: What was assigned to attributes, by the serial of their owner.
         binders: The statements that may have bound a name.
         path: The conditions under which the current statement runs.
@@ -91,7 +91,7 @@ class Frame:
     statement: ast.stmt = field(default_factory=ast.Pass)
 
     def bind(self, name: str, value: Node, also: bool = False) -> None:
-        """Bind a name; `also` says that what it held before was changed and not replaced."""
+        """Bind a name; `also` says that its value was changed and not replaced."""
         self.names[name] = value
         if self.record is not None:
             before = self.binders.get(name, frozenset()) if also else frozenset()
@@ -120,7 +120,7 @@ class Frame:
                     self.record.captured.add(child.id)
 
     def state(self) -> State:
-        """A copy of what names and attributes stand for."""
+        """A copy of what names and attributes represent."""
         return State(dict(self.names), dict(self.attributes), dict(self.binders))
 
     def restore(self, state: State) -> None:

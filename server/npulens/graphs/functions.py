@@ -23,8 +23,8 @@ _NOTHING_GIVEN: Mapping[ast.expr | ast.stmt, Node] = MappingProxyType({})
 class Evaluator(Statements):
     """Evaluates the functions of one file; all of them share one graph.
 
-    Straight code is followed; where an `if` decides, a name stands for a choice; what a loop
-    changes is unknown at its start and after it. Unknown things are leaves of their own.
+    Straight code is followed; where an `if` decides, a name becomes a choice; what a loop changes
+    is unknown at its start and after it. Unknown things are leaves of their own.
 
     Args:
         definitions: The functions and classes of the file.
@@ -38,7 +38,7 @@ class Evaluator(Statements):
         self._configured = configured
         self.inlined: set[ast.AST] = set()
         self.visited: set[ast.AST] = set()
-        """Functions that were asked for since it was emptied, also those not looked into."""
+        """Functions that were requested since it was emptied, also those not looked into."""
         self._initialized: dict[ClassHere, tuple[dict[str, Node], set[ast.AST]]] = {}
 
     def evaluate(
@@ -81,7 +81,7 @@ class Evaluator(Statements):
         self.receiver = None if receiver is None else self.graph.node(INPUT, (), receiver)
 
     def result(self, function: FunctionHere) -> Node | None:
-        """What a function returns for its own parameters, `None` if that cannot be said."""
+        """What a function returns for its own parameters, `None` if that is not known."""
         names = {
             argument.arg: self.graph.node(INPUT, (), argument.arg)
             for argument in (*function.node.args.args, *function.node.args.kwonlyargs)
@@ -147,7 +147,7 @@ class Evaluator(Statements):
         return {name: node for (of, name), node in frame.attributes.items() if of == serial}
 
     def returned(self, function: FunctionHere, names: dict[str, Node], frame: Frame) -> Node | None:
-        """What a call of a function of this file gives, `None` if that cannot be said."""
+        """What a call of a function of this file gives, `None` if that is not known."""
         self.inlined.add(function.node)
         inner = Frame(function, None, depth=frame.depth + 1)
         inner.names = names

@@ -21,10 +21,7 @@ WITHOUT_GRADIENT = frozenset({"torch.no_grad", "torch.inference_mode"})
 
 
 class Statements(Invocations):
-    """Statements in a frame, and what names stand for after them.
-
-    What a loop changes is unknown at its start and after it.
-    """
+    """Statements in a frame; what a loop changes is unknown at its start and after it."""
 
     def __init__(self, graph: Graph, definitions: Definitions) -> None:
         super().__init__(graph, definitions)
@@ -160,7 +157,7 @@ class Statements(Invocations):
         return False
 
     def _merge(self, condition: Node, chosen: State, frame: Frame) -> None:
-        """Names after an `if` stand for a choice between the two branches."""
+        """Names after an `if` represent a choice between the two branches."""
         for name in chosen.names.keys() | frame.names.keys():
             one, other = chosen.names.get(name), frame.names.get(name)
             if one is None or other is None:
@@ -263,7 +260,7 @@ class Statements(Invocations):
 
 
 def _bind_given(node: ast.stmt, frame: Frame) -> None:
-    """The name that `x *= y` or `x[...] = y` is about stands for what is known."""
+    """The name in `x *= y` or `x[...] = y`, whose value is known."""
     target = node.targets[0] if isinstance(node, ast.Assign) else node.target  # type: ignore[attr-defined]
     name = target.value if isinstance(target, ast.Subscript) else target
     if isinstance(name, ast.Name):

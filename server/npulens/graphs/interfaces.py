@@ -1,7 +1,7 @@
 """What functions may know of a class without looking into its methods.
 
 Evaluations of functions are kept while other functions are edited. What they rest on is the
-functions that were looked into, each as a node, and the interfaces of the classes asked about.
+functions that were looked into, each as a node, and the interfaces of the requested classes.
 """
 
 import ast
@@ -31,14 +31,14 @@ class Interfaces:
     """The interfaces of the definitions of a module.
 
     Args:
-        definitions: Those of the module; they are read when a name is asked for.
+        definitions: Those of the module; they are read when a name is needed.
     """
 
     def __init__(self, definitions: ModuleDefinitions) -> None:
         self._definitions = definitions
 
     def of(self, name: str) -> Interface | None:
-        """What a name of the module stands for; `None` if it is no function or class."""
+        """What a name of the module represents; `None` if it is no function or class."""
         definitions = self._definitions.all
         if name in definitions.functions:
             return FUNCTION
@@ -51,7 +51,7 @@ class Interfaces:
         return known
 
     def are(self, before: Mapping[str, Interface | None]) -> bool:
-        """Whether names stand for what they stood for; nodes are compared by identity."""
+        """Whether names mean what they meant; nodes are compared by identity."""
         return all(self.of(name) == interface for name, interface in before.items())
 
 
@@ -89,7 +89,7 @@ def _of_method(method: FunctionHere, names: frozenset[str]) -> Interface:
 
 
 def _uses(node: ast.AST, names: frozenset[str]) -> Iterator[str]:
-    """Calls of methods, and methods that are handed on."""
+    """Calls of methods, and methods that are passed on."""
     for part in inner_nodes(node):
         called = part.func if isinstance(part, ast.Call) else part
         if isinstance(called, ast.Attribute) and called.attr in names:

@@ -42,7 +42,7 @@ class Invocations(Modules):
     owner: ClassHere | None = None
 
     def returned(self, function: FunctionHere, names: dict[str, Node], frame: Frame) -> Node | None:
-        """What a call of a function of this file gives, `None` if that cannot be said."""
+        """What a call of a function of this file gives, `None` if that is not known."""
         raise NotImplementedError
 
     def initialized(self, owner: ClassHere) -> dict[str, Node]:
@@ -195,7 +195,7 @@ class Invocations(Modules):
         keywords: Keywords,
         frame: Frame,
     ) -> Node:
-        """A call of a value: a module, or a function held by a name or attribute."""
+        """A call of a value: a module, or a function in a variable or attribute."""
         nested = self.nested.get(called.serial)
         if nested is not None:
             result = self._inlined(nested, None, positional, keywords, frame)
@@ -229,7 +229,7 @@ class Invocations(Modules):
     ) -> Node | None:
         """What a function of this file returns for these arguments."""
         if not isinstance(function.scope.parent, FunctionScope):
-            self.visited.add(function.node)  # others are part of what they stand in
+            self.visited.add(function.node)  # others are part of the function around
         if frame.depth >= _MAX_DEPTH or not _can_be_inlined(function):
             return None
         given = list(positional)

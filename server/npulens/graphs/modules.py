@@ -24,7 +24,7 @@ class Modules(TensorOperations):
     """Modules, as far as their constructors are known."""
 
     receiver: Node | None = None
-    """What `self` is in the function asked about."""
+    """What `self` is in the requested function."""
 
     def _constructed(
         self, name: str, node: ast.Call, positional: Sequence[Node], keywords: Keywords
@@ -84,7 +84,7 @@ class Modules(TensorOperations):
     def _norm_module_result(
         self, module: Node, called: Node, argument: Node, frame: Frame
     ) -> Node | None:
-        """What an `nn.RMSNorm` held by an attribute computes: its weight is read from there."""
+        """What an `nn.RMSNorm` stored in an attribute computes: its weight is read from there."""
         if module.operator != _INSTANCE or not isinstance(module.label, tuple):
             return None
         name, given, _ = module.label

@@ -24,7 +24,7 @@ _LARGEST = 1e30
 
 @cache
 def trait(operator: str) -> int:
-    """The bit that stands for an operator."""
+    """The bit of an operator."""
     return 1 << zlib.crc32(operator.encode()) % _TRAITS
 
 
@@ -36,10 +36,10 @@ class Node:
     Attributes:
         operator: What is computed (`multiply`, `softmax`, ...) or the kind of leaf.
         operands: What it is computed from; arguments that are constants are operands too.
-        label: What tells leaves of one kind apart: the value of a constant, the name of an input
+        label: What distinguishes leaves of a kind: the value of a constant, the name of an input
             or attribute, the place of something unknown.
         serial: Its number in its graph; operands of commutative operators are in this order.
-        rank: How many dimensions it has, if its use tells; see `ranks.rank_of`.
+        rank: How many dimensions it has, if its use shows that; see `ranks.rank_of`.
         is_named: A name that holds it has been read.
         traits: A bit for each operator in it; different operators may share one.
     """
@@ -76,7 +76,7 @@ class Node:
 
 
 class Graph:
-    """The nodes of one analysis; asking for the same node twice gives the same object."""
+    """The nodes of one analysis; requesting the same node twice gives the same object."""
 
     __slots__ = ("_nodes",)
 

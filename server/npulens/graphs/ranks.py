@@ -44,7 +44,7 @@ def rank_of(node: Node, depth: int = 0) -> int | None:
 
 
 def know_rank(node: Node, rank: int) -> None:
-    """Note what the use of a value tells of its dimensions."""
+    """Note what the use of a value shows of its dimensions."""
     if node.rank is None:
         node.rank = rank
 

@@ -44,7 +44,7 @@ def half(graph: Graph, tensor: Node, index: int, dimension: Node) -> Node:
 
 
 def subscript(graph: Graph, tensor: Node, items: Sequence[Node]) -> Node:
-    """`tensor[items]`, with halves and every-second-element slices told apart from others."""
+    """`tensor[items]`, with halves and every-second-element slices distinguished from others."""
     if not items:  # `x[()]`
         return graph.node("index", (tensor,))
     if len(items) == 1:

@@ -88,14 +88,14 @@ class _Lifecycle:
             types.ConfigurationItem(None if folder is None else folder.as_uri(), SECTION)
             for folder in folders
         ]
-        answer = await self._ask(
+        answer = await self._request(
             types.WORKSPACE_CONFIGURATION, types.ConfigurationParams(items=items)
         )
         if isinstance(answer, Sequence) and len(answer) == len(folders):
             self._take(dict(zip(folders, answer, strict=True)))
 
     async def settings_changed(self, given: object) -> None:
-        """Some clients send the settings along, others want to be asked."""
+        """Some clients send the settings along, others wait for a request."""
         if self._has("workspace.configuration"):
             await self.pull_settings()
             return
@@ -114,7 +114,7 @@ class _Lifecycle:
         self._server.refresh()
 
     async def files_changed(self, changes: Sequence[types.FileEvent]) -> None:
-        """Look again at what may depend on a file, unless that is open and tells by itself."""
+        """Look again at what may depend on a file, unless that is open: it reports itself."""
         session = self._session
         paths = {path for change in changes if (path := file_path(change.uri)) is not None}
         open_paths = {opened.path for opened in session.opened.values()}
@@ -176,14 +176,14 @@ class _Lifecycle:
             return self._session.settings_of(folder), str(error)
 
     async def _is_done(self, params: types.RegistrationParams) -> bool:
-        """Register what the client shall tell; whether it will."""
-        return await self._ask(types.CLIENT_REGISTER_CAPABILITY, params) is not _REFUSED
+        """Register what the client shall report; whether it will."""
+        return await self._request(types.CLIENT_REGISTER_CAPABILITY, params) is not _REFUSED
 
-    async def _ask(self, method: str, params: Any) -> object:
+    async def _request(self, method: str, params: Any) -> object:
         """What the client answers, `_REFUSED` if it does not or cannot."""
         try:
-            asked = self._server.protocol.send_request_async(method, params)
-            return await asyncio.wait_for(asked, _ANSWER_WITHIN)
+            answer = self._server.protocol.send_request_async(method, params)
+            return await asyncio.wait_for(answer, _ANSWER_WITHIN)
         except (JsonRpcException, asyncio.TimeoutError) as error:
             logger.warning("The client does not answer %s: %r", method, error)
             return _REFUSED

@@ -31,7 +31,7 @@ _LOOK_AT_PARENT = 2.0
 def serve_stdio() -> NoReturn:
     """Serve the client at standard input and output, and end the process when it leaves.
 
-    The exit code is 0 if the client asked for a shutdown first, else 1.
+    The exit code is 0 if the client requested a shutdown first, else 1.
     """
     _tune_interpreter()
     server = create_server()
@@ -236,14 +236,14 @@ async def _admitted(
     admission: Admission,
 ) -> list[bytes]:
     """The first messages of a client that gives the token; none if it is sent away."""
-    held = b""
+    received = b""
     bodies: list[bytes] = []
     while not bodies:
         data = await reader.read(_PORTION)
-        held += data
-        if not data or len(held) > LARGEST_FIRST_MESSAGE:
+        received += data
+        if not data or len(received) > LARGEST_FIRST_MESSAGE:
             return []
-        if is_http(held):
+        if is_http(received):
             writer.write(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
             return []
         bodies += frames.feed(data)
@@ -318,6 +318,6 @@ class _Mailbox:
 
 
 def _announce(port: int, admission: Admission) -> None:
-    """Say where to connect, for whoever asked for any free port, and with what token."""
+    """Say where to connect, in case any free port was requested, and with what token."""
     sys.stderr.write(f"npulens: listening on port {port}\nnpulens: token {admission.token}\n")
     sys.stderr.flush()

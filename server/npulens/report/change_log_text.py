@@ -147,9 +147,9 @@ def _left_lines(log: ChangeLog, language: Language) -> Iterator[str]:
         yield f"\n### {advice}{title}\n"
         for left in lefts:
             rule = left.finding.rule
-            said = printable(left.finding.message(language))
+            shown = printable(left.finding.message(language))
             time = f" ({duration(left.effort.minutes, language)})" if left.effort.minutes else ""
-            yield f"- {_code(left.path)}:{left.line} {rule.code} {said}{time}"
+            yield f"- {_code(left.path)}:{left.line} {rule.code} {shown}{time}"
 
 
 def _settled_lines(log: ChangeLog, language: Language) -> Iterator[str]:
@@ -211,7 +211,7 @@ def migration_summary(log: ChangeLog, place: str | None, language: Language) -> 
 
     Args:
         log: The migration.
-        place: The migrated tree, if that is to be said.
+        place: The migrated tree, if it is shown.
         language: The language to say it in.
     """
     what = message(

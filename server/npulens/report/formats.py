@@ -1,4 +1,4 @@
-"""The forms in which findings are shown; each is imported when it is asked for."""
+"""The forms in which findings are shown; each is imported when it is called."""
 
 import os
 import sys

@@ -95,9 +95,9 @@ class HumanReport:
 
 
 def underlined(document: Document, span: Span) -> tuple[str, str]:
-    """The line in which a span starts, as a terminal shows it, and carets to stand below it.
+    """The line in which a span starts, as a terminal shows it, and the carets below it.
 
-    Carets stand below the part of the span that is in this line; an empty span has one.
+    Carets are below the part of the span that is in this line; an empty span has one.
     """
     text, starts = document.text, document.line_starts
     line = bisect_right(starts, span.start)

@@ -27,12 +27,12 @@ def uri_reference(path: str) -> str:
 
 
 def message_in_cell(document: Document, finding: Finding, language: Language) -> str:
-    """The message of a finding; in a notebook it tells the cell, which services do not know of."""
+    """The message of a finding; in a notebook it names the cell, which services do not know of."""
     return cell_named(document, finding, language) + finding.message(language)
 
 
 def cell_named(document: Document, finding: Finding, language: Language) -> str:
-    """What stands before a message about a place in a notebook; elsewhere nothing."""
+    """The prefix of a message about a place in a notebook; elsewhere nothing."""
     cell = cell_at(document, finding.span.start)
     if cell is None:
         return ""
@@ -74,5 +74,5 @@ class FileNames:
 
     @property
     def line_mark(self) -> str:
-        """What stands between a link and a line."""
+        """The separator between a link and a line."""
         return ":" if self.is_editor else "#L"

@@ -33,7 +33,7 @@ class Folder:
         shares: How many files below it are in which state.
         work: The minutes until all below it runs.
         folders: Those folders in it in which there are findings, the most laborious first.
-        quiet: How many folders in it are without findings.
+        silent: How many folders in it are without findings.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Folder:
     findings: int = 0
     work: int = 0
     folders: tuple["Folder", ...] = ()
-    quiet: int = 0
+    silent: int = 0
 
     @property
     def files(self) -> int:
@@ -75,9 +75,9 @@ def _count(folder: Folder, file: File) -> None:
 
 def _arranged(root: Folder, children: Mapping[str, Sequence[Folder]]) -> Folder:
     """The tree below a folder; one that holds a single folder and no file is one with it."""
-    waiting = [root]
-    while waiting:
-        folder = waiting.pop()
+    pending = [root]
+    while pending:
+        folder = pending.pop()
         inside = children[folder.path]
         while folder is not root and len(inside) == 1 and inside[0].files == folder.files:
             folder.name, folder.path = f"{folder.name}/{inside[0].name}", inside[0].path
@@ -86,6 +86,6 @@ def _arranged(root: Folder, children: Mapping[str, Sequence[Folder]]) -> Folder:
         folder.folders = tuple(
             sorted(loud, key=lambda each: (-each.work, -each.findings, each.path))
         )
-        folder.quiet = len(inside) - len(loud)
-        waiting += folder.folders
+        folder.silent = len(inside) - len(loud)
+        pending += folder.folders
     return root

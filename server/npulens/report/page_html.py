@@ -100,7 +100,7 @@ def _digest(text: str) -> str:
 
 
 def _with_code(text: str) -> Markup:
-    """What stands between backticks, as code."""
+    """Text between backticks, as code."""
     parts = text.split("`")
     if len(parts) % 2 == 0:
         return escape(text)

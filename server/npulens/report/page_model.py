@@ -209,7 +209,7 @@ class Decides(NamedTuple):
     Attributes:
         file_line: The line of the file, for links.
         place: The line as it is shown, in a notebook with the cell.
-        code: What stands there.
+        code: Its text.
     """
 
     file_line: int
@@ -223,7 +223,7 @@ class SettledPlace(NamedTuple):
     Attributes:
         file_line: The line of the file, for links.
         place: The line as it is shown, in a notebook with the cell.
-        code: What stands there.
+        code: Its text.
         why: The reason in words.
         decides: What decides, or `None` if the place itself does.
     """
@@ -270,7 +270,7 @@ class Page:
         by_hand: How many findings keep code from running and have no fix.
         scripts: The scripts that reach PyTorch, those that reach most first.
         blockers: What has no fix and has to be written, the most laborious first.
-        fused: Where an operator of the NPU could stand, the most frequent first.
+        fused: Where an operator of the NPU could be, the most frequent first.
         settled: Where nothing is to be done, and why.
         formula: The figures from which the minutes come.
         folders: The tree of folders with what is to be done in them.

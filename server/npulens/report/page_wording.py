@@ -42,7 +42,7 @@ def script_state(script: ScriptRow, language: Language) -> str:
 
 
 def percent(part: int, whole: int) -> str:
-    """A share without decimals, of which neither 0 % nor 100 % is said unless it is true."""
+    """A share without decimals, 0 % and 100 % only if exact."""
     if not whole:
         return "–"
     share = 100 * part / whole

@@ -6,8 +6,7 @@ from difflib import unified_diff
 
 _CONTEXT = 3
 _MOST_COMPARED = 20_000
-"""Of more lines, all between the first change and the last count as changed: comparing takes
-quadratic time at worst."""
+"""Of more lines, the first to the last change are one hunk: to compare them is quadratic."""
 
 
 def patch(path: str, before: bytes, after: bytes) -> bytes:
@@ -32,7 +31,7 @@ def _hunks(before: list[str], after: list[str]) -> Iterator[str]:
         yield from map(_whole_line, _one_hunk(before, after, shorter))
         return
     lines = unified_diff(before, after, n=_CONTEXT)
-    next(lines, None)  # the names of the files, which stand there already
+    next(lines, None)  # the names of the files, which are there already
     next(lines, None)
     yield from map(_whole_line, lines)
 

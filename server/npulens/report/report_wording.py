@@ -18,7 +18,7 @@ def with_lines(numbers: Sequence[int], language: Language) -> str:
 
 
 def environment_language(environment: Mapping[str, str]) -> Language:
-    """The language that the environment of a process asks for."""
+    """The language of the environment of a process."""
     for variable in ("NPULENS_LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG"):
         if value := environment.get(variable):
             return "zh" if value.lower().startswith("zh") else "en"

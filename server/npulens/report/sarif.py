@@ -110,8 +110,8 @@ class SarifReport:
             "properties": {"reason": settlement.reason},
         }
         if settlement.span is not None and settlement.span != finding.span:
-            said = {"text": message("report.decides").in_language(language)}
-            decides = {**_location(document, settlement.span), "message": said}
+            note = {"text": message("report.decides").in_language(language)}
+            decides = {**_location(document, settlement.span), "message": note}
             fields["relatedLocations"] = [decides]
         return fields
 

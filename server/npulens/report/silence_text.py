@@ -30,8 +30,8 @@ def settled_line(reasons: Counter[str], language: Language) -> str:
     rest = total - sum(count for _, count in reasons.most_common(_MOST_REASONS))
     if rest:
         counts.append(message("report.other-reasons", number=rest).in_language(language))
-    told = message("punctuation.comma").in_language(language).join(counts)
-    return plural("report.settled", total, reasons=told).in_language(language) + "\n"
+    listed = message("punctuation.comma").in_language(language).join(counts)
+    return plural("report.settled", total, reasons=listed).in_language(language) + "\n"
 
 
 def settled_lines(document: Document, settled: Sequence[Finding], language: Language) -> str:
@@ -48,7 +48,7 @@ def _line(document: Document, finding: Finding, language: Language) -> str:
 
 
 def settled_text(document: Document, finding: Finding, language: Language) -> str:
-    """What stands at a settled place, and why nothing is to be done about it."""
+    """The code of a settled place, and why nothing is to be done about it."""
     why = reason_text(document, finding, language)
     return f"`{shortened(document, finding.span)}`: {why}"
 
@@ -91,8 +91,8 @@ def _explained(document: Document, finding: Finding, language: Language) -> str:
         return _line(document, finding, language)
     place = shown_place(document, finding.span.start)
     severity = message_of("severity", finding.effective_severity.value).in_language(language)
-    rule, said = finding.rule, printable(finding.message(language))
-    return f"{printable(document.path)}:{place}: {severity} {rule.code} {rule.name}: {said}\n"
+    rule, shown = finding.rule, printable(finding.message(language))
+    return f"{printable(document.path)}:{place}: {severity} {rule.code} {rule.name}: {shown}\n"
 
 
 def settled_record(document: Document, finding: Finding, language: Language) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from npulens.workspace.verifying.run_comparison import Comparison
 from npulens.workspace.verifying.test_results import TestResults
 from npulens.workspace.verifying.verification import Verification
 
-_TOLD_LINES = 12
+_SHOWN_LINES = 12
 """How many lines of output are shown of a run that stopped."""
 
 
@@ -63,7 +63,7 @@ def _details(found: Verification, language: Language) -> Iterator[str]:
             yield f"  {what}  {printable(where)}  {names}"
     if found.verdict.outcome not in GOOD | LIMITED and found.output:
         yield message("verify.output").in_language(language)
-        yield from (f"  | {printable(line)}" for line in found.output[-_TOLD_LINES:])
+        yield from (f"  | {printable(line)}" for line in found.output[-_SHOWN_LINES:])
 
 
 def _table(heading: LocalizedText, sites: Iterable[Site], language: Language) -> Iterator[str]:
@@ -83,15 +83,15 @@ def _comparison(comparison: Comparison, language: Language) -> str:
         return message("verify.not-compared", problem=problem).in_language(language)
     divergence = comparison.divergence
     if divergence is not None:
-        told = message_of("verify-diverged", divergence.what, **asdict(divergence))
+        sentence = message_of("verify-diverged", divergence.what, **asdict(divergence))
     else:
-        told = message(
+        sentence = message(
             "verify.compared",
             losses=comparison.losses,
             steps=comparison.steps,
             largest=comparison.largest,
         )
-    return told.in_language(language)
+    return sentence.in_language(language)
 
 
 def as_json(found: Verification, language: Language) -> str:

@@ -2,7 +2,7 @@
 
 `statements.py` cuts a module into segments. Without a cache a text is one segment. For an open
 document each top-level statement is one, cut at unindented lines; a segment whose text was there
-before is taken over with its tree and bindings, wherever it stands now. All positions in a segment
+before is taken over with its tree and bindings, wherever it is now. All positions in a segment
 count from its start. If one method was edited and no line came or went, that method alone is
 parsed (`splicing.py`), also while it does not parse: the last version that did is remembered. An
 edit within a comment leaves all trees as they are (`commenting.py`).
@@ -13,7 +13,7 @@ the cutting may have been wrong, not the code.
 
 Of each segment the names it binds are collected, with expressions: what the tree alone says, such
 as "attribute `cuda` of the name `torch`". These are plain tuples, which can be compared between
-versions (`values.py`, `bindings.py`). What an expression means is asked in its scope
+versions (`values.py`, `bindings.py`). What an expression means is resolved in its scope
 (`meanings.py`): qualified names, strings, instances of library classes. Names of other modules
 are found as imports have them, relative ones and those that packages re-export included
 (`other_modules.py`).

@@ -17,7 +17,7 @@ from npulens.syntax.values import (
 from npulens.syntax.walking import nodes_below
 
 Place = tuple[int, int]
-"""Line and column as the tree counts them, enough to tell before from after."""
+"""Line and column as the tree counts them, enough to compare positions."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 _BINDING_NOTHING = (ast.Expr, ast.Return, ast.Raise, ast.Assert, ast.Pass)

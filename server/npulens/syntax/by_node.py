@@ -1,4 +1,4 @@
-"""What is asked about a node again and again, and found once as long as the tree is there."""
+"""Facts about a node that are needed again and again, computed once per tree."""
 
 import ast
 from collections.abc import Callable
@@ -12,7 +12,7 @@ Answer = TypeVar("Answer")
 def once_by_node(answer: Callable[[Node], Answer]) -> Callable[[Node], Answer]:
     """Remember the answers of a function of a node alone; they must not refer to that node.
 
-    Trees outlive one analysis while a text is edited, and several parts of one ask the same.
+    Trees outlive one analysis while a text is edited, and several parts of one need the same.
     """
     known: WeakKeyDictionary[Node, Answer] = WeakKeyDictionary()
 

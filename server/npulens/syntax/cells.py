@@ -31,7 +31,7 @@ def python_of_cell(text: str) -> str:
     """A cell with a constant where IPython would read a command; as long, with the same lines.
 
     `%matplotlib inline`, `!pip install`, `files = !ls`, `cd ..` and `model?` become `0#...`, which
-    is a statement wherever one may stand. Of a cell in another language (`%%bash`) nothing is left.
+    is a statement in any place. Of a cell in another language (`%%bash`) nothing is left.
     """
     if _is_in_other_language(text):
         return _blank(text)
@@ -51,10 +51,7 @@ def python_of_notebook(text: str) -> str:
 
 
 def shell_of_notebook(text: str) -> Iterator[Span]:
-    """What IPython hands to a shell: `pip install` in `!pip install` or `%pip install`, and cells.
-
-    Each part is run by a shell of its own.
-    """
+    """What IPython runs in a shell, each part by itself: `!pip install`, `%pip install`, cells."""
     for mark, cell in zip(cell_marks(text), cell_sources(text), strict=True):
         script = _SHELL_CELL.match(cell)
         if script is not None:

@@ -17,7 +17,7 @@ _NEVER_ALIKE = re.compile(r"[\n\r\f\0\ud800-\udfff]")
 def is_in_comment(before: LineMap, body: list[ast.stmt], text: str) -> bool:
     """Whether a text differs from one before in a comment, or in blanks at the end of a line.
 
-    So is only told of a single line that ends a statement, or stands outside of statements:
+    This finds only a single line that ends a statement, or is outside of statements:
     no expression holds the comment then.
 
     Args:

@@ -30,10 +30,7 @@ class Suppression(NamedTuple):
 def suppressions(
     text: str, comments_of: Callable[[str], Iterable[Span]] = comments
 ) -> Iterator[Suppression]:
-    """The suppression comments of a text, none of them inside a string.
-
-    `comments_of` finds the comments; by itself, those of Python.
-    """
+    """The suppression comments of a text, outside of strings, as `comments_of` finds comments."""
     if "npulens" not in text:
         return
     for start, end in comments_of(text):

@@ -93,7 +93,7 @@ ANYTHING = Anything()
 
 
 def resolve(node: ast.expr, scope: Scope) -> list[Value]:
-    """What an expression may stand for where it is written, likeliest first."""
+    """What an expression may represent where it is written, likeliest first."""
     place = (node.lineno, node.col_offset)
     written = expression(node)
     if isinstance(written, Name):
@@ -102,7 +102,13 @@ def resolve(node: ast.expr, scope: Scope) -> list[Value]:
 
 
 def resolve_name(name: Name, scope: Scope, place: Place | None) -> list[Value]:
-    """What a dotted name may stand for; several checks ask that of the same one."""
+    """What a dotted name may mean.
+
+    Args:
+        name: The name.
+        scope: Where it is read.
+        place: The line and column there; `None` for later, as in a function that is called.
+    """
     key = (name, place)
     if scope.answers is None:
         scope.answers = {}
@@ -169,9 +175,9 @@ def _named(name: Name, scope: Scope, place: Place | None, budget: _Budget) -> li
     if found is None:
         return _starred(name, scope)
     return [
-        _attribute(value, name.path, holder, budget)
-        for binding, holder in found
-        for value in _meaning(binding.value, holder, binding.place, budget)
+        _attribute(value, name.path, owner, budget)
+        for binding, owner in found
+        for value in _meaning(binding.value, owner, binding.place, budget)
     ][:MAX_VALUES]
 
 

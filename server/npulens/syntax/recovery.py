@@ -35,8 +35,8 @@ class Known(NamedTuple):
     """What is known of a text before it is read.
 
     Attributes:
-        broken: The lines of a statement that does not parse, from 0; nothing that they stand in
-            parses either.
+        broken: The lines of a statement that does not parse, from 0; no block around them parses
+            either.
         whole: Statements that do, by their first line from 0; with each the first line of the one
             behind it.
     """
@@ -248,7 +248,7 @@ class _Reader:
                 ast.increment_lineno(statement, start)
             _graft(statement, recovered)
         if shell:
-            # Its last body is longer than the `pass` that stood for it.
+            # Its last body is longer than the `pass` in its place.
             shell[-1].end_lineno, shell[-1].end_col_offset = end, 0
         if len(self.problems) == before:
             self.problems.append(problem)
@@ -290,7 +290,7 @@ def _ends_header(line: str) -> bool:
 
 
 def _graft(statement: ast.stmt, bodies: dict[int, list[ast.stmt]]) -> None:
-    """Put recovered bodies where the `pass` of the skeleton stands."""
+    """Put recovered bodies where the `pass` of the skeleton is."""
     for node in nodes_below(statement):
         for name in ("body", "orelse", "finalbody"):
             block = getattr(node, name, None)

@@ -37,7 +37,7 @@ MAX_VALUES = 8
 """Of a name that may be more things, the rest is not looked at."""
 
 
-class Held(NamedTuple):
+class ScopedBinding(NamedTuple):
     """A binding, and the scope in which its value is to be read."""
 
     binding: Binding
@@ -57,7 +57,7 @@ class Scope:
     It is kept here and not by the module: what refers to itself in a circle is freed late.
     """
 
-    def bound(self, name: str, place: Place | None) -> list[Held] | None:
+    def bound(self, name: str, place: Place | None) -> list[ScopedBinding] | None:
         """What a name may be bound to in this very scope at a place (`None`: later)."""
         raise NotImplementedError
 
@@ -93,7 +93,7 @@ class ModuleNames:
         return _packages(found)
 
     def _follow(self, elsewhere: OtherModules[LibraryName]) -> None:
-        """Put what names stand for in a library in the place of a module of the project."""
+        """Replace names of a module of the project by what they represent in a library."""
         for found in self.names.values():
             for at, (index, bindings) in enumerate(found):
                 if any(isinstance(binding.value, Imported) for binding in bindings):
@@ -119,16 +119,16 @@ class ModuleScope(Scope):
         self.current = current
         self.walrus_lines = walrus_lines
 
-    def bound(self, name: str, place: Place | None) -> list[Held] | None:
+    def bound(self, name: str, place: Place | None) -> list[ScopedBinding] | None:
         bound = self.module.names.get(name, [])
         end = len(bound)
         if place is not None:
             end = bisect_right(bound, self.current, key=lambda pair: pair[0])
-        found: list[Held] = []
+        found: list[ScopedBinding] = []
         for index, bindings in reversed(bound[max(end - MAX_VALUES, 0) : end]):
             live, is_certain = _live(bindings, place if index == self.current else None)
             scope = self if index == self.current else ModuleScope(self.module, index)
-            found += [Held(binding, scope) for binding in live]
+            found += [ScopedBinding(binding, scope) for binding in live]
             if is_certain:
                 break
         if not found and place is not None:
@@ -157,7 +157,7 @@ def _names_without_walrus(node: Function | ast.Lambda) -> dict[str, list[Binding
 
 
 class FunctionScope(Scope):
-    """A function or lambda; its own names are collected when first asked for."""
+    """A function or lambda; its own names are collected when first needed."""
 
     def __init__(
         self, node: Function | ast.Lambda, parent: Scope, owner: ClassScope | None = None
@@ -175,11 +175,11 @@ class FunctionScope(Scope):
             self._names = _names_of(self.node, lines) if lines else _names_without_walrus(self.node)
         return self._names
 
-    def bound(self, name: str, place: Place | None) -> list[Held] | None:
+    def bound(self, name: str, place: Place | None) -> list[ScopedBinding] | None:
         bindings = self.names.get(name)
         if not bindings:
             return None
-        return [Held(binding, self) for binding in _live(bindings, place)[0] or bindings]
+        return [ScopedBinding(binding, self) for binding in _live(bindings, place)[0] or bindings]
 
     @cached_property
     def packages(self) -> frozenset[str]:
@@ -205,7 +205,7 @@ class ClassScope(Scope):
 
     @property
     def members(self) -> dict[str, list[Expression]]:
-        """Attributes of the class and of its instances, as far as its own text tells."""
+        """Attributes of the class and of its instances, as far as its own text shows."""
         if self._members is None:
             self._members = {}
             for attribute, value in class_definition(self.node).members:
@@ -216,11 +216,11 @@ class ClassScope(Scope):
                         self._members.setdefault(attribute, []).append(value)
         return self._members
 
-    def bound(self, name: str, place: Place | None) -> list[Held] | None:
+    def bound(self, name: str, place: Place | None) -> list[ScopedBinding] | None:
         if self._names is None:
             self._names = bindings_of(self.node.body, self.walrus_lines).names
         bindings = self._names.get(name, [])
-        return [Held(binding, self) for binding in _live(bindings, place)[0]] or None
+        return [ScopedBinding(binding, self) for binding in _live(bindings, place)[0]] or None
 
     def function_parent(self) -> Scope | None:
         return self.parent
@@ -234,8 +234,8 @@ class ComprehensionScope(Scope):
         self.walrus_lines = parent.walrus_lines
         self.names = frozenset(targets)
 
-    def bound(self, name: str, place: Place | None) -> list[Held] | None:
-        return [Held(Binding(UNKNOWN, (0, 0)), self)] if name in self.names else None
+    def bound(self, name: str, place: Place | None) -> list[ScopedBinding] | None:
+        return [ScopedBinding(Binding(UNKNOWN, (0, 0)), self)] if name in self.names else None
 
     def function_parent(self) -> Scope | None:
         return self
@@ -261,7 +261,7 @@ def _live(bindings: list[Binding], place: Place | None) -> tuple[list[Binding], 
     return live, False
 
 
-def lookup(name: str, scope: Scope, place: Place | None) -> list[Held] | None:
+def lookup(name: str, scope: Scope, place: Place | None) -> list[ScopedBinding] | None:
     """What a name is bound to in the innermost scope that binds it, `None` if none does."""
     current: Scope | None = scope
     while current is not None:

@@ -17,9 +17,9 @@ class Setting(NamedTuple):
 
     Attributes:
         key: The key, empty for an element.
-        key_span: Where it stands, without quotes.
+        key_span: Where it is, without quotes.
         value: The scalar as written, without quotes.
-        span: Where it stands, without quotes.
+        span: Where it is, without quotes.
         parents: The keys around it, the outermost first.
         is_block: It is a text of several lines.
     """

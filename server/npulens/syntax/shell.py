@@ -95,7 +95,7 @@ class _Reader(WordReader):
         return "" if match is None else match.group()
 
     def _expect(self, word: str) -> None:
-        """Pass over a word that has to stand here, and go on without if it does not."""
+        """Pass over an expected word, and go on if it is not here."""
         if not self._take_keyword(word):
             self.broken.append(self._at)
 

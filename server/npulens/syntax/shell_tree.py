@@ -11,7 +11,7 @@ class Word:
     """A word with its quotes.
 
     Attributes:
-        span: Where it stands.
+        span: Where it is.
         inner: What is read apart in it, with its place: commands of `$(...)`, backquotes and
             `<(...)`, and the elements of an array.
     """
@@ -38,7 +38,7 @@ class Heredoc:
     Attributes:
         span: Its body.
         body: The same as a word; commands in it run unless the delimiter is quoted.
-        delimiter: What stands behind `<<`.
+        delimiter: The word behind `<<`.
     """
 
     span: Span
@@ -52,7 +52,7 @@ class Command:
 
     Attributes:
         words: Its words.
-        redirects: What stands behind `<`, `>`, `<<<` and the like.
+        redirects: The words behind `<`, `>`, `<<<` and the like.
         heredocs: Its here-documents.
         is_array: It is the elements of an array and runs nothing itself.
     """

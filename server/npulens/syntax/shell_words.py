@@ -39,7 +39,7 @@ _QUOTES = re.compile(r"['\"\\]")
 
 
 class _Lines:
-    """The lines of a text by what stands in them, to find the ends of here-documents."""
+    """The lines of a text by their content, to find the ends of here-documents."""
 
     def __init__(self, text: str, start: int, end: int) -> None:
         self._starts: dict[str, list[int]] = {}
@@ -52,7 +52,7 @@ class _Lines:
     def find(self, delimiter: str, span: Span, *, is_indented: bool) -> int:
         """The line that ends a here-document, or the end of the text.
 
-        A script that stands indented in another text has all its lines indented, so one with
+        A script that is indented in another text has all its lines indented, so one with
         blanks ends it if there is none without.
         """
         indented = self._starts.get(delimiter.strip(" \t\r"), [])
@@ -234,7 +234,7 @@ class WordReader(ABC):
         self.broken.append(self._at)
 
     def _expansion(self, word: Word, *, in_double: bool = False) -> None:
-        """What starts with `$` or a backquote; alone, both stand for themselves."""
+        """What starts with `$` or a backquote; alone, both are literal."""
         if self._depth >= DEEPEST:
             self._at += 1
             return

@@ -46,7 +46,7 @@ def edited_class(before: LineMap, body: list[ast.stmt], text: str) -> Recovered 
 
 
 def _lines_of(body: list[ast.stmt], index: int) -> range | None:
-    """The lines of a method that shares none with what stands beside it; 1-based."""
+    """The lines of a method that shares none with its neighbours; 1-based."""
     method = body[index]
     if not isinstance(method, Function):
         return None
@@ -67,7 +67,7 @@ def first_line(node: ast.stmt) -> int:
 def _read(
     owner: ast.ClassDef, index: int, lines: range, text: str, method_text: str
 ) -> Recovered | None:
-    """A class with a method that has another text, which stands in these lines."""
+    """A class with a method that has another text, which is in these lines."""
     blank = lines.start - 1 - _SHELL.count("\n")
     parsed = parse(_SHELL + "\n" * blank + method_text) if blank >= 0 else None
     if isinstance(parsed, SyntaxProblem):

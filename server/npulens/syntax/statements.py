@@ -18,7 +18,7 @@ _STATEMENT_START = re.compile(
     r"^(?!(?:else|elif|except|finally)\b|<{7}|={7}|>{7}|\|{7})(?=[^\s#)\]}])(@)?", re.MULTILINE
 )
 _AHEAD = 2
-"""So many segments of before are compared with what stands at a place: one may be gone."""
+"""So many earlier segments are compared with the text at a place: one may be gone."""
 _TRIPLE_QUOTE = re.compile(r'"""|\'\'\'')
 
 
@@ -65,28 +65,28 @@ def split_statements(text: str, before: Iterable[str] = ()) -> Iterator[str]:
 
     Args:
         text: The text.
-        before: Segments of an earlier version in order; where they stand again nothing is read.
+        before: Segments of an earlier version in order; where they occur again nothing is read.
     """
     known = list(before)
     start = index = 0
     while start < len(text) or not text:
         found = next(
-            (i for i in range(index, index + _AHEAD) if _stands_at(known, i, text, start)), None
+            (i for i in range(index, index + _AHEAD) if _is_at(known, i, text, start)), None
         )
         if found is not None:
             index = found + 1
             end = start + len(known[found])
         else:
             end = _end_of_statement(text, start)
-            index += not _stands_at(known, index, text, end)
+            index += not _is_at(known, index, text, end)
         yield text[start:end]
         if not text:
             return
         start = end
 
 
-def _stands_at(known: Sequence[str], index: int, text: str, start: int) -> bool:
-    """Whether a segment stands at a place of a text, and a statement begins behind it."""
+def _is_at(known: Sequence[str], index: int, text: str, start: int) -> bool:
+    """Whether a text has a segment at a place, and a statement begins behind it."""
     if index >= len(known) or not text.startswith(known[index], start):
         return False
     end = start + len(known[index])
@@ -152,10 +152,7 @@ def _line_ends(segment: ParsedText) -> int:
 
 
 def parse_statements(text: str, known: dict[str, ParsedText]) -> list[ParsedText]:
-    """A text segment by segment, each taken from `known` if an earlier version had it.
-
-    Joined, the segments are exactly what `parse_text` gives.
-    """
+    """The segments of `parse_text`, each taken from `known` if an earlier version had it."""
     whole_before = known.get(text)
     if whole_before is not None and whole_before.is_joined:
         return [whole_before]

@@ -1,4 +1,4 @@
-"""What an expression stands for, as far as names and string constants tell.
+"""What an expression represents, as far as names and string constants show.
 
 Two kinds of values: an `Expression` is read off the tree alone, so it can be compared between two
 versions of a statement; a `Value` is what it means in its scope.
@@ -63,7 +63,7 @@ class Defined(NamedTuple):
 
 
 class Nothing(NamedTuple):
-    """`None`: what stands in for a module that could not be imported."""
+    """`None`: what replaces a module that could not be imported."""
 
 
 class Unknown(NamedTuple):
@@ -100,7 +100,7 @@ def is_none(node: ast.expr | None) -> bool:
 
 
 def last_name(node: ast.expr) -> str:
-    """`c` of `a.b.c`, and of whatever stands before that dot; nothing for what is no name."""
+    """`c` of `a.b.c`, and of whatever precedes that dot; nothing for anything else."""
     return node.attr if isinstance(node, ast.Attribute) else str(getattr(node, "id", ""))
 
 

@@ -12,7 +12,7 @@ _FIELDS: dict[type[ast.AST], tuple[str, ...]] = {
     for kind in vars(ast).values()
     if isinstance(kind, type) and issubclass(kind, ast.AST)
 }
-_HOLDING = frozenset(kind for kind in _FIELDS if not issubclass(kind, _LEAVES))
+_WITH_NODES = frozenset(kind for kind in _FIELDS if not issubclass(kind, _LEAVES))
 
 
 def nodes_below(root: ast.AST) -> Iterator[ast.AST]:
@@ -25,7 +25,7 @@ def nodes_below(root: ast.AST) -> Iterator[ast.AST]:
 
 
 def names_in(root: ast.AST) -> Iterator[str]:
-    """The names that stand in a node, in the order of the source."""
+    """The names that occur in a node, in the order of the source."""
     return (node.id for node in nodes_below(root) if isinstance(node, ast.Name))
 
 
@@ -48,13 +48,13 @@ def inner_nodes(root: ast.AST) -> Iterator[ast.AST]:
             value: Any = getattr(node, name, None)
             kind = value.__class__
             if kind is list:
-                pending += [part for part in reversed(value) if part.__class__ in _HOLDING]
-            elif kind in _HOLDING:
+                pending += [part for part in reversed(value) if part.__class__ in _WITH_NODES]
+            elif kind in _WITH_NODES:
                 pending.append(value)
 
 
 def parents_below(root: ast.AST) -> dict[ast.AST, ast.AST]:
-    """What each node below a node stands in."""
+    """The parent of each node below a node."""
     parents: dict[ast.AST, ast.AST] = {}
     pending = [root]
     while pending:

@@ -18,9 +18,9 @@ _RARE = frozenset("<>!~")
 
 
 class Words:
-    """What looks like an identifier in a text of any language, and where parts of the text stand.
+    """What looks like an identifier in a text of any language, and where parts of the text are.
 
-    The identifiers, each once, are a fraction of the text: they are asked before it is searched.
+    The identifiers, each once, are a fraction of the text: they are searched before it.
     """
 
     def __init__(self, text: str) -> None:
@@ -41,7 +41,7 @@ class Words:
         return "\n".join(self.identifiers)
 
     def places_alone(self, word: str) -> Iterator[int]:
-        """Where a word stands that is no part of another, in order."""
+        """The places of a word that is no part of another, in order."""
         if word in self.identifiers:
             for place in self.places(word):
                 end = place + len(word)
@@ -51,7 +51,7 @@ class Words:
                     yield place
 
     def some_of(self, parts: tuple[str, ...]) -> list[str]:
-        """Those of some parts that may stand in the text: their longest identifiers do."""
+        """Those of some parts that may be in the text: their longest identifiers do."""
         whole, within = _by_identifier(parts)
         known, joined = self.identifiers, self.joined
         found = [part for part, identifier in whole if identifier in known]

@@ -139,7 +139,7 @@ def _find_codec(name: str) -> codecs.CodecInfo | None:
         return _UTF8
     if re.match(r"(latin-1|iso-8859-1|iso-latin-1)(-|$)", normal):
         name = "iso-8859-1"
-    # Not codecs.lookup, which also asks the codecs that packages have registered.
+    # Not codecs.lookup, which also uses the codecs that packages have registered.
     codec = encodings.search_function(name.lower())
     return codec if codec is not None and _keeps_ascii(codec) else None
 

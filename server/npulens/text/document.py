@@ -37,7 +37,7 @@ class Document:
         path: The path as the user names it, or a URI.
         text: The text verbatim: line endings as they are, without a byte order mark.
         version: The editor's count of its states, if an editor has it open.
-        language: The kind that the editor says it is, where the path does not tell.
+        language: The kind that the editor says it is, where the path does not show it.
     """
 
     path: str
@@ -52,7 +52,7 @@ class Document:
 
     @cached_property
     def lines(self) -> LineMap:
-        """The lines of the text, found when first asked for."""
+        """The lines of the text, found when first needed."""
         return LineMap(self.text)
 
     @cached_property

@@ -1,6 +1,6 @@
-"""What kind of file a text is: its name tells, and where that is silent, its first line.
+"""What kind of file a text is: shown by its name, else by its first line.
 
-All that is known of a kind stands in its record, `KINDS`; its reader in
+All that is known of a kind is in its record, `KINDS`; its reader in
 `checks/other_files/launch_files.py`. The list of languages of the VS Code extension is made of it.
 """
 
@@ -28,12 +28,12 @@ class Kind(str, Enum):
 
     @property
     def comments(self) -> "Comments":
-        """Where comments may stand in it."""
+        """Where it may have comments."""
         return KINDS[self].comments
 
 
 class Comments(Enum):
-    """Where a comment may stand that silences a finding.
+    """Where a comment that silences a finding may be.
 
     Attributes:
         ANYWHERE: Behind anything in a line.
@@ -52,10 +52,10 @@ class KindRecord:
 
     Attributes:
         suffixes: How names of such files end, in small letters.
-        names: A regular expression for names, where no suffix tells; with a folder in front where
-            that counts. Letters are in any case.
+        names: A regular expression for names, where the suffix does not show it; with a folder in
+            front where that counts. Letters are in any case.
         languages: What editors call it.
-        comments: Where comments may stand.
+        comments: Where comments may be.
         fence: What a block of code in Markdown calls it.
     """
 
@@ -144,7 +144,7 @@ _SHEBANG = re.compile(r"#!\s*\S*?\b(?:env\s+(?:-S\s+)?)?(?:\S*/)?(?:ba|da|k|z)?s
 
 
 def kind_by_name(path: str) -> Kind | None:
-    """The kind that a path or URI tells, `None` if it tells none."""
+    """The kind that a path or URI shows, `None` if it shows none."""
     folder, _, name = path.replace("\\", "/").rpartition("/")
     dot = name.rfind(".")
     known = _SUFFIXES.get(name[dot:].lower()) if dot >= 0 else None
@@ -157,7 +157,7 @@ def kind_by_name(path: str) -> Kind | None:
 
 
 def kind_by_first_line(line: str) -> Kind | None:
-    """The kind that a first line tells: `#!/bin/bash`."""
+    """The kind that a first line shows: `#!/bin/bash`."""
     return Kind.SHELL if _SHEBANG.match(line) else None
 
 
@@ -167,7 +167,7 @@ def kind_by_language(language: str) -> Kind | None:
 
 
 def kind_of(path: str, text: str) -> Kind:
-    """The kind of a text; what tells nothing is taken for Python, as a file named always was."""
+    """The kind of a text; a text that shows none counts as Python, as a file named always was."""
     known = kind_by_name(path)
     if known is None and text.startswith("#!"):
         known = kind_by_first_line(text[:200].partition("\n")[0])

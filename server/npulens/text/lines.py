@@ -51,7 +51,7 @@ class LineMap:
         return start + len(before.decode("utf-8", "ignore"))
 
     def span(self, node: ast.expr | ast.stmt | ast.keyword | ast.alias) -> Span:
-        """Where a node of a tree of this text stands.
+        """Where a node of a tree of this text is.
 
         Raises:
             IndexError: The text has fewer lines.
@@ -60,7 +60,7 @@ class LineMap:
         return Span(start, self.offset(node.end_lineno or 0, node.end_col_offset or 0))
 
     def edited(self, span: Span, replacement: str) -> "LineMap":
-        """The map of the text in which `replacement` stands for the text of `span`.
+        """The map of the text in which `replacement` replaces the text of `span`.
 
         Only line starts at the edit are searched for; the others are reused or moved, which is
         several times cheaper than reading a long text again.

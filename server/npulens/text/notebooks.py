@@ -1,8 +1,8 @@
 """Notebooks: their Python cells as one text, and what becomes of that text as a file again.
 
 In the text each cell starts with a line that no cell can hold and that Python takes for a comment.
-It tells which cell it is and where in the file that stands, so edits may move lines as they like.
-Writing changes the `source` of cells whose text differs, and no other character of the file.
+It names the cell and its line in the file, so edits may move lines as they like. Writing changes
+the `source` of cells whose text differs, and no other character of the file.
 """
 
 import json
@@ -37,7 +37,7 @@ class CellMark(NamedTuple):
     Attributes:
         start: The offset behind the line that marks it.
         number: Its place among all cells of the notebook, those with prose too, from 1.
-        file_line: The line of the file in which its first line stands, from 1.
+        file_line: The line of the file of its first line, from 1.
         step: 1 if each of its lines is a line of the file, 0 if they all are in one.
     """
 
@@ -53,9 +53,9 @@ class _Cell:
 
     Attributes:
         number: Its place among all cells, from 1.
-        span: Where its source stands.
+        span: Where its source is.
         lines: Its source: the texts that a list has, or the only one.
-        spans: Where each of them stands.
+        spans: Where each of them is.
         is_list: Whether the source is a list.
     """
 
@@ -263,7 +263,7 @@ def _object(file: str, at: int, readers: Mapping[str, _Reader]) -> tuple[dict[st
 
 
 def _behind_comma(file: str, at: int, closing: str) -> int:
-    """Where the next item starts, or the closing bracket stands."""
+    """Where the next item starts, or the closing bracket is."""
     at = _space(file, at)
     if file[at : at + 1] == ",":
         at = _space(file, at + 1)

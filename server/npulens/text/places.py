@@ -15,10 +15,7 @@ class Place(NamedTuple):
 
 
 def place_at(document: Document, offset: int) -> Place:
-    """The place of a code-point offset; unlike `position_at`, quick also in a very long line.
-
-    In a notebook, lines count from the start of the cell.
-    """
+    """The place of an offset, in a notebook in its cell; quick also in a very long line."""
     line = bisect_right(document.line_starts, offset)
     column = offset - document.line_starts[line - 1] + 1
     mark = _mark(document, offset)

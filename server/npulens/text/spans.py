@@ -26,7 +26,7 @@ class Span(NamedTuple):
         - Two replacements conflict if they share text; touching is fine.
         - An insertion (an empty span) conflicts with a replacement only strictly inside it.
         - Two insertions conflict at the same place, since their order is not known. A caller for
-          whom two identical edits are one drops the duplicate before asking.
+          whom two identical edits are one drops the duplicate before the call.
         """
         return self == other or (self.start < other.end and other.start < self.end)
 

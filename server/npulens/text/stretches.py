@@ -1,4 +1,4 @@
-"""Stretches of a text, which are asked whether they hold a place."""
+"""Stretches of a text, and whether a place is in one of them."""
 
 from bisect import bisect_right
 from collections.abc import Iterable
@@ -32,7 +32,7 @@ class Stretches:
             span = Span(min(span.start, kept[first].start), end)
         kept[first:last] = [span]
 
-    def holds(self, span: Span) -> bool:
+    def contains(self, span: Span) -> bool:
         """Whether a place is in one of them as a whole."""
         index = bisect_right(self._spans, span.start, key=lambda each: each.start) - 1
         return index >= 0 and span.end <= self._spans[index].end

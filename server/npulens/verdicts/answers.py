@@ -39,7 +39,7 @@ def joined(test: ast.expr, part: Part, depth: int = 0) -> Answer:
     Args:
         test: The condition.
         part: Answers its parts.
-        depth: How deep it stands in another one.
+        depth: How deep it is in another one.
     """
     if depth > _DEEPEST:
         return UNKNOWN

@@ -2,7 +2,7 @@
 
 One evaluator for all: conditions are taken as they are after their own fixes, so that
 `torch.cuda.is_available()` holds and its `else` does not run. Three answers: it holds, it does not,
-nobody knows; an answer tells what decides.
+nobody knows; an answer names what decides.
 """
 
 import ast
@@ -18,7 +18,7 @@ from npulens.syntax.other_modules import OtherModules
 from npulens.syntax.scopes import Scope
 from npulens.syntax.values import last_name
 from npulens.verdicts.answers import UNKNOWN, Answer, joined
-from npulens.verdicts.library_questions import library_asked_for
+from npulens.verdicts.library_questions import queried_library
 from npulens.verdicts.releases import (
     by_beginning,
     by_release,
@@ -56,13 +56,13 @@ class Known:
         table: What names answer on an NPU.
         torch_version: The release that the code shall run on.
         missing_libraries: The roots of libraries that cannot be imported on an NPU.
-        missing_names: Names of the module that stand for something of such a library, or say that
+        missing_names: Names of the module that represent something of such a library, or say that
             it is there, and are `None` or false without it.
         device_functions: Functions of the module that say which device is used, and know the NPU.
         devices_elsewhere: Those of other modules of the project.
         uses_npu: Whoever starts the code has chosen the NPU, and not the host beside it.
         cards: How many there are at least.
-        in_step: A step of a model on the NPU is asked about: tensors are there, and nothing is
+        in_step: A step of a model on the NPU is evaluated: tensors are there, and nothing is
             exported, traced or compiled.
     """
 
@@ -78,7 +78,13 @@ class Known:
 
 
 def answer(test: ast.expr, scope: Scope, known: Known) -> Answer:
-    """What a condition comes to on an NPU."""
+    """What a condition evaluates to on an NPU.
+
+    Args:
+        test: The condition.
+        scope: Where it is.
+        known: What is known for conditions.
+    """
     return joined(test, lambda part: _of_part(part, scope, known))
 
 
@@ -94,11 +100,11 @@ def _of_part(test: ast.expr, scope: Scope, known: Known) -> Answer:
 
 
 def _named(node: ast.Name | ast.Attribute, scope: Scope, known: Known) -> Answer:
-    """A name that is asked whether it is true."""
+    """A name that is used as a condition."""
     name = node.id if isinstance(node, ast.Name) else node.attr
     if isinstance(node, ast.Name) and name in known.missing_names:
         return Answer(False, "fallback", node)
-    if library_asked_for(node, known.missing_libraries):
+    if queried_library(node, known.missing_libraries):
         return Answer(False, "fallback", node)
     if _is_property_of_tensor(node):
         return UNKNOWN  # a tensor may still be on the host
@@ -116,7 +122,7 @@ def _is_property_of_tensor(node: ast.expr) -> bool:
 
 
 def _called(node: ast.Call, scope: Scope, known: Known) -> Answer:
-    """A call that is asked whether it is true."""
+    """A call that is used as a condition."""
     callee = node.func
     name = last_name(callee)
     if name == "hasattr" and len(node.args) == 2:
@@ -135,7 +141,7 @@ def _called(node: ast.Call, scope: Scope, known: Known) -> Answer:
         return within
     if _NPU_NAME.search(name):
         return Answer(True, "npu-way-beside", node)
-    if library_asked_for(node, known.missing_libraries):
+    if queried_library(node, known.missing_libraries):
         return Answer(False, "fallback", node)
     of_values = _of_values(node, resolve(node, scope), known)
     return of_values if of_values.holds is not None else _by_words(name, node, known)
@@ -147,7 +153,7 @@ def _of_values(node: ast.expr, values: list[Value], known: Known) -> Answer:
         return UNKNOWN
     name = values[0].name
     if isinstance(values[0], Qualified) and name.partition(".")[0] in known.missing_libraries:
-        return UNKNOWN  # where it is not imported nothing of it is asked
+        return UNKNOWN  # where it is not imported nothing is checked
     kind = known.table.names.get(name)
     if kind is None or (isinstance(values[0], Qualified) and name.endswith("is_available")):
         return UNKNOWN
@@ -159,7 +165,7 @@ def _of_values(node: ast.expr, values: list[Value], known: Known) -> Answer:
 
 @lru_cache(maxsize=8_192)
 def _words_of(name: str) -> tuple[str, ...]:
-    """The words of a name in lower case; most names stand in a project many times."""
+    """The words of a name in lower case; most names occur in a project many times."""
     return tuple(word.lower() for word in _WORDS.findall(name))
 
 
@@ -177,8 +183,8 @@ def _by_words(name: str, node: ast.expr, known: Known) -> Answer:
         return Answer(False, "elsewhere", node)
     if known.table.makers.isdisjoint(words):
         return UNKNOWN
-    asks = not {"is", "use", "on", "has", "available", "with"}.isdisjoint(words)
-    if (asks or len(words) == 1) and not {"cuda", "gpu", "npu"} & {*words}:
+    is_query = not {"is", "use", "on", "has", "available", "with"}.isdisjoint(words)
+    if (is_query or len(words) == 1) and not {"cuda", "gpu", "npu"} & {*words}:
         return Answer(False, "other-device", node)
     return UNKNOWN
 
@@ -230,7 +236,7 @@ def _compared_to_none(
     if not isinstance(left, (ast.Name, ast.Attribute, ast.Call)):
         return UNKNOWN
     is_missing = isinstance(left, ast.Name) and left.id in known.missing_names
-    if is_missing or library_asked_for(left, known.missing_libraries):
+    if is_missing or queried_library(left, known.missing_libraries):
         found = Answer(False, "fallback", test)
     else:
         found = _of_values(left, resolve(left, scope), known)._replace(node=test)
@@ -315,8 +321,8 @@ def _device_name_of_call(node: ast.Call) -> str:
     name = last_name(callee)
     if name in ("str", "lower", "getattr") and (node.args or isinstance(callee, ast.Attribute)):
         inner = callee.value if isinstance(callee, ast.Attribute) else node.args[0]
-        asked = (str(a.value) for a in node.args[1:2] if isinstance(a, ast.Constant))
-        return _device_name(inner) or "".join(map(_if_device, asked))
+        attributes = (str(a.value) for a in node.args[1:2] if isinstance(a, ast.Constant))
+        return _device_name(inner) or "".join(map(_if_device, attributes))
     return _if_device(name)
 
 
@@ -329,7 +335,7 @@ def _compared_number(test: ast.Compare, scope: Scope, known: Known) -> Answer:
     relation, right = test.ops[0], test.comparators[0]
     if isinstance(right, ast.Constant) and not isinstance(right.value, (int, float)):
         return UNKNOWN
-    names = set(_asked(test.left, scope))
+    names = set(_compared_names(test.left, scope))
     if names & known.table.cards and isinstance(relation, (ast.GtE, ast.Gt, ast.Eq, ast.In)):
         return Answer(False, "cuda-alone", test)
     if names and names <= _COUNTS and isinstance(right, ast.Constant) and type(right.value) is int:
@@ -349,7 +355,7 @@ def _of_count(relation: ast.cmpop, number: int, fewest: int) -> bool | None:
     return False if isinstance(relation, ast.Lt) and number <= fewest else None
 
 
-def _asked(node: ast.expr, scope: Scope) -> Iterator[str]:
+def _compared_names(node: ast.expr, scope: Scope) -> Iterator[str]:
     """What was called for a value, or for a part of it."""
     while isinstance(node, ast.Subscript):
         node = node.value

@@ -1,4 +1,4 @@
-"""Functions that say which device is used, and know the NPU: who asks them has been ported.
+"""Functions that say which device is used, and know the NPU: their callers have been ported.
 
 `if get_device_name() == "cuda":` is then about CUDA alone, and right as it is.
 """
@@ -14,7 +14,7 @@ from npulens.verdicts.conditions import Known
 
 _FUNCTION = re.compile(r"^(?:async )?def (\w*device\w*)\(", re.MULTILINE)
 _NEXT = re.compile(r"^[\w@]", re.MULTILINE)
-"""What stands behind a function."""
+"""What follows a function."""
 _KNOWS_NPU = re.compile(
     r"""["']npu\b|\b(?:current_accelerator|_get_available_device_type)\("""
     r"""|\bis_\w*npu_available|\btorch_npu\b|\.npu\."""
@@ -23,7 +23,7 @@ TRACES = (
     *('"npu', "'npu", "npu_available", "torch_npu", ".npu."),
     *("current_accelerator(", "_get_available_device_type("),
 )
-"""One of these stands in a function that knows the NPU; found far sooner than by expression."""
+"""One of these is in a function that knows the NPU; found far sooner than by expression."""
 _OF_PYTORCH = frozenset(
     {"torch.accelerator.current_accelerator", "torch._utils._get_available_device_type"}
 )

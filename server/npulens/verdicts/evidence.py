@@ -1,6 +1,6 @@
 """Statements that do for the NPU what another one does for CUDA, by what they do and not by words.
 
-`if is_npu_available(): torch.npu.synchronize()` stands beside the same for CUDA. Naming the NPU is
+`if is_npu_available(): torch.npu.synchronize()` has the same for CUDA beside it. Naming the NPU is
 not enough: what moves, wraps, sets or returns something for CUDA has to be done for the NPU too.
 """
 
@@ -153,7 +153,7 @@ class Evidence:
             if twin != target and twin in targets:
                 return targets[twin]
             # `has_cuda = torch.cuda.is_available()`, then `torch.cuda if has_cuda else torch.npu`
-            if _CUDA.search(code.source(statement.value)) and uses.are_weighed(target, statement):
+            if _CUDA.search(code.source(statement.value)) and uses.considered(target, statement):
                 return statement
             again = decided.get(target)
             if again is None or code.mentions_npu(statement.value):
@@ -191,10 +191,7 @@ class Evidence:
         return False
 
     def in_function(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.stmt]:
-        """Statements that name a device that may be the NPU's, too.
-
-        `if kind == "gpu": kind = "cuda"` of a name that is held against a list with `"npu"`.
-        """
+        """`if kind == "gpu": kind = "cuda"`, where `kind` is compared with a list with `"npu"`."""
         names = set(_listed_names(function))
         for node in nodes_below(function) if names else ():
             if isinstance(node, ast.If) and isinstance(node.test, ast.Compare):
@@ -231,7 +228,7 @@ class _LastUses:
         self._body = body
         self._code = code
 
-    def are_weighed(self, name: str, statement: ast.stmt) -> bool:
+    def considered(self, name: str, statement: ast.stmt) -> bool:
         """Whether a name is used behind a statement, and always with the NPU's way beside it."""
         used, used_alone = self._lines
         line = statement.end_lineno or statement.lineno
@@ -242,14 +239,14 @@ class _LastUses:
         """By name the line of its last use, and of its last one with no way of the NPU beside."""
         used: dict[str, int] = {}
         used_alone: dict[str, int] = {}
-        weighed = {use for part in self._choices() for use in _names([part])}
+        beside_npu = {use for part in self._choices() for use in _names([part])}
         for use in _names(self._body):
-            for lines in (used,) if use in weighed else (used, used_alone):
+            for lines in (used,) if use in beside_npu else (used, used_alone):
                 lines[use.id] = max(use.lineno, lines.get(use.id, 0))
         return used, used_alone
 
     def _choices(self) -> Iterator[ast.expr]:
-        """Conditions, and whole `or`s, beside which stands the NPU's way."""
+        """Conditions, and whole `or`s, with the NPU's way beside them."""
         for part in (part for statement in self._body for part in nodes_below(statement)):
             if isinstance(part, ast.IfExp) and self._code.mentions_npu(part.orelse):
                 yield part.test

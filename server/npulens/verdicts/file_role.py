@@ -38,7 +38,7 @@ _TABLE = (
     (FileRole.TEST, re.compile(r"(?:^|/)(?:test_\w+|\w+_test)\.py\Z")),
 )
 _NEAR_TABLE = ((FileRole.COLD, _COLD), (FileRole.HOST, _HOST))
-"""Asked of the last folder alone: whole projects stand in `/data` and `tests`."""
+"""Checked in the last folder alone: whole projects are in `/data` and `tests`."""
 _OUTER_FOLDERS = {
     "evaluation": FileRole.COLD,
     "metrics": FileRole.COLD,

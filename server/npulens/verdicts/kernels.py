@@ -1,4 +1,4 @@
-"""Code that asks for CUDA to call a kernel of CUDA's: with an NPU in its place the kernel fails.
+"""Code that checks for CUDA to call a kernel of CUDA's: with an NPU in its place the kernel fails.
 
 As it is, the NPU takes the other way, which works and is slower.
 """
@@ -24,19 +24,19 @@ CALLED, BUILT = "called", "built"
 _CARD_QUESTIONS = frozenset({"get_device_capability", "get_device_properties", "get_device_name"})
 
 
-def asks_for_kernel(node: ast.If, scope: Scope, known: Known, behind: list[ast.stmt]) -> bool:
-    """Whether an `if` on the device of a tensor hands that tensor to a kernel for CUDA.
+def guards_kernel(node: ast.If, scope: Scope, known: Known, behind: list[ast.stmt]) -> bool:
+    """Whether an `if` on the device of a tensor passes that tensor to a kernel for CUDA.
 
     The kernel is of an extension or of a library for CUDA.
 
     Args:
         node: The statement.
-        scope: Where it stands.
+        scope: Where it is.
         known: What is known of conditions.
         behind: The statements behind it in its block.
     """
     other_way = node.orelse or behind[:1]
-    if not any(tensors_asked(node.test)) or not other_way or isinstance(other_way[-1], ast.Raise):
+    if not any(tensors_checked(node.test)) or not other_way or isinstance(other_way[-1], ast.Raise):
         return False
     # The extension's own way for the host fails for a tensor of the NPU as well.
     return calls_extension(node.body, scope, known) and not calls_extension(
@@ -58,9 +58,9 @@ def moves_what_the_host_has(body: list[ast.stmt], scope: Scope, known: Known) ->
     return moves and not any(last_name(call.func) in ("cuda", "to", "npu") for call in calls)
 
 
-def asks_only_for_card(body: list[ast.stmt]) -> bool:
-    """Whether statements use CUDA for nothing but to ask what card there is."""
-    asks = False
+def checks_only_for_card(body: list[ast.stmt]) -> bool:
+    """Whether statements use CUDA for nothing but to check the card."""
+    queries = False
     for part in (part for statement in body for part in nodes_below(statement)):
         if isinstance(part, ast.Constant):
             used = isinstance(part.value, str) and part.value.startswith("cuda")
@@ -68,24 +68,24 @@ def asks_only_for_card(body: list[ast.stmt]) -> bool:
             owner = part.value
             of_cuda = isinstance(owner, ast.Attribute) and owner.attr == "cuda"
             is_question = of_cuda and part.attr in _CARD_QUESTIONS
-            asks = asks or (is_question and part.attr == "get_device_capability")
+            queries = queries or (is_question and part.attr == "get_device_capability")
             used = of_cuda and not is_question
         else:
             callee = part.func if isinstance(part, ast.Call) else None
             used = isinstance(callee, ast.Attribute) and callee.attr == "cuda"
         if used:
             return False
-    return asks
+    return queries
 
 
 def leads_to(node: ast.If) -> str:
     """What CUDA code of the project the body of an `if` leads to: `CALLED`, `BUILT` or nothing.
 
-    It is called for the tensor that the test asks for, or built or imported. Without CUDA the
+    It is called for the tensor that the test checks for, or built or imported. Without CUDA the
     project goes on without it. Names are weak evidence, which is enough to have a fix read.
     """
     inside = [part for statement in node.body for part in nodes_below(statement)]
-    if any(tensors_asked(node.test)):
+    if any(tensors_checked(node.test)):
         callees = [part.func for part in inside if isinstance(part, ast.Call)]
         if any(EXTENSION.search(root_name(callee)) for callee in callees):
             return CALLED
@@ -106,8 +106,8 @@ def _built(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) and node.id in _BUILDERS else ""
 
 
-def tensors_asked(test: ast.expr) -> Iterator[str]:
-    """The tensors whose device a test asks for CUDA: `x.is_cuda`, `x.device.type == "cuda"`."""
+def tensors_checked(test: ast.expr) -> Iterator[str]:
+    """The tensors whose device a test checks for CUDA: `x.is_cuda`, `x.device.type == "cuda"`."""
     for part in nodes_below(test):
         if isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.Not):
             return

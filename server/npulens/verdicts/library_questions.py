@@ -1,4 +1,4 @@
-"""Expressions that ask whether a library is there, by their names: `is_triton_available()`."""
+"""Expressions that check whether a library is there, by their names: `is_triton_available()`."""
 
 import ast
 import re
@@ -8,38 +8,38 @@ from functools import lru_cache
 from npulens.syntax.values import last_name
 from npulens.syntax.walking import nodes_below
 
-_ASKS = re.compile(
+_QUERIES = re.compile(
     r"available|installed|find_spec|found|exists|package|importable|has_", re.IGNORECASE
 )
-_ASKING = (ast.Name, ast.Attribute, ast.Call)
+_QUERY_NODES = (ast.Name, ast.Attribute, ast.Call)
 _NAMES_LIBRARY = re.compile(
     r"\A_?(?:(?:is|has|have)_)?(\w+?)(?:_2|_3)?(?:_is)?(?:_(?:available|installed|found|imported))?\Z",
     re.IGNORECASE,
 )
 
 
-def library_asked_for(node: ast.expr, libraries: Collection[str] | None = None) -> str:
-    """The library of some whose being there an expression asks for; empty if it asks for none.
+def queried_library(node: ast.expr, libraries: Collection[str] | None = None) -> str:
+    """Which of some libraries an expression checks for; empty if it checks for none.
 
     Args:
         node: A call, `is_triton_available()` or `find_spec("triton")`, or a flag, `HAS_TRITON`.
-        libraries: The roots of the libraries; `None` stands for all there are.
+        libraries: The roots of the libraries; `None` represents all there are.
     """
     callee = node.func if isinstance(node, ast.Call) else node
     name = last_name(callee)
     named = _named_library(name)
-    asked = [named] if named else []
-    if isinstance(node, ast.Call) and _ASKS.search(name):
+    named_libraries = [named] if named else []
+    if isinstance(node, ast.Call) and _QUERIES.search(name):
         strings = (a.value for a in node.args[:1] if isinstance(a, ast.Constant))
-        asked += [_root(value) for value in strings if isinstance(value, str)]
-    return next((each for each in asked if libraries is None or each in libraries), "")
+        named_libraries += [_root(value) for value in strings if isinstance(value, str)]
+    return next((each for each in named_libraries if libraries is None or each in libraries), "")
 
 
-def may_ask(test: ast.expr, libraries: Collection[str], names: Collection[str]) -> bool:
-    """Whether a part of a condition asks for one of some libraries, or is one of some names."""
+def may_query_library(test: ast.expr, libraries: Collection[str], names: Collection[str]) -> bool:
+    """Whether a part of a condition checks for one of some libraries, or is one of some names."""
     return any(
         (isinstance(part, ast.Name) and part.id in names)
-        or (isinstance(part, _ASKING) and library_asked_for(part, libraries) != "")
+        or (isinstance(part, _QUERY_NODES) and queried_library(part, libraries) != "")
         for part in nodes_below(test)
     )
 

@@ -15,7 +15,7 @@ _OPTION = "map_location"
 _HOST = "cpu"
 _GIVEN = re.compile(rf"{_OPTION}\s*=[\s(]*\Z")
 LONGEST_BEFORE = 60
-"""How much of the text in front of an expression tells what it is given to."""
+"""How much text in front of an expression is read to see what it is passed to."""
 
 
 def read_to_host(first: Sequence[ast.AST], second: Sequence[ast.AST]) -> bool:

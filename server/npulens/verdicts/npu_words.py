@@ -1,7 +1,7 @@
 """Where a text names the NPU, and which of these words are an author's.
 
 A fix turns `torch.cuda.is_available()` into `torch.npu.is_available()`. Such words are no evidence
-that somebody has thought of what stands beside them; `is_npu_available()` and `args.use_npu` are.
+that somebody has thought of what is beside them; `is_npu_available()` and `args.use_npu` are.
 """
 
 import ast
@@ -41,8 +41,8 @@ def npu_words(words: Words) -> list[tuple[int, int]]:
     return sorted(m.span() for at in places if (m := NPU_WORD.match(words.text, at)) is not None)
 
 
-def holds_word(words: Sequence[tuple[int, int]], start: int, end: int) -> bool:
-    """Whether one of the words, which are in order, stands in a stretch of their text."""
+def contains_word(words: Sequence[tuple[int, int]], start: int, end: int) -> bool:
+    """Whether one of the words, which are in order, is in a stretch of their text."""
     index = bisect_left(words, (start, start))
     return index < len(words) and words[index][1] <= end
 
@@ -86,7 +86,7 @@ class SegmentText:
         self.author_names_npu = bool(self._author_words)
 
     def span(self, node: ast.AST) -> Span:
-        """Where a node stands."""
+        """Where a node is."""
         assert isinstance(node, _POSITIONED)
         start = self.lines.offset(node.lineno, node.col_offset)
         return Span(start, self.lines.offset(node.end_lineno or 0, node.end_col_offset or 0))
@@ -98,11 +98,11 @@ class SegmentText:
     def mentions_npu(self, *nodes: ast.AST) -> bool:
         """Whether the text of a node names the NPU or PyTorch's device-neutral accelerator."""
         return self.has_npu_words and any(
-            holds_word(self._words, *self.span(node)) for node in nodes
+            contains_word(self._words, *self.span(node)) for node in nodes
         )
 
     def author_mentions_npu(self, *nodes: ast.AST) -> bool:
         """Whether it does so in words that no fix of ours writes."""
         return self.author_names_npu and any(
-            holds_word(self._author_words, *self.span(node)) for node in nodes
+            contains_word(self._author_words, *self.span(node)) for node in nodes
         )

@@ -1,7 +1,7 @@
 """Fallbacks for releases of torch that had mixed precision for CUDA only.
 
 Since torch 2.4 one interface serves all devices, and libraries choose between it and the old one:
-`torch.get_autocast_dtype(device) if hasattr(...) else torch.get_autocast_gpu_dtype()`. What stands
+`torch.get_autocast_dtype(device) if hasattr(...) else torch.get_autocast_gpu_dtype()`. What is
 beside the device-neutral way never runs with a torch that torch_npu supports today.
 """
 
@@ -28,7 +28,7 @@ def way_of_old(
 
     Args:
         ways: The statements of both.
-        test: What chooses between them, which has to ask for a release of torch, or for what only
+        test: What chooses between them, which has to check for a release of torch, or for what only
             newer ones have; `None` if the first is tried.
         source: Gives the text of a node.
     """

@@ -1,4 +1,4 @@
-"""Names that are `None` or false on an NPU, where the library that they stand for is not there."""
+"""Names that are `None` or false on an NPU, where the library that they represent is not there."""
 
 import ast
 from collections.abc import Callable, Iterable, Iterator
@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from npulens.syntax.bindings import target_names
 from npulens.verdicts.answers import UNKNOWN, Answer, joined
 from npulens.verdicts.failing_imports import catches_failing_import
-from npulens.verdicts.library_questions import library_asked_for
+from npulens.verdicts.library_questions import queried_library
 
 
 def missing_names(body: Iterable[ast.stmt], missing: AbstractSet[str]) -> Iterator[str]:
@@ -29,7 +29,7 @@ def missing_names(body: Iterable[ast.stmt], missing: AbstractSet[str]) -> Iterat
 def with_what_needs_them(
     body: Iterable[ast.stmt], names: set[str], missing: AbstractSet[str]
 ) -> set[str]:
-    """The names, and flags that need them or ask for a library: `fast = all((scan, update))`.
+    """The names, and flags that need them or check for a library: `fast = all((scan, update))`.
 
     Args:
         body: Statements of the module.
@@ -40,9 +40,9 @@ def with_what_needs_them(
     def part(node: ast.expr) -> Answer:
         """`find_spec("triton") is not None`, `is_triton_available()`."""
         is_comparison = isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.IsNot)
-        asked = node.left if is_comparison else node  # type: ignore[attr-defined]
-        is_call = isinstance(asked, ast.Call)
-        return Answer(False) if is_call and library_asked_for(asked, missing) else UNKNOWN
+        queried = node.left if is_comparison else node  # type: ignore[attr-defined]
+        is_call = isinstance(queried, ast.Call)
+        return Answer(False) if is_call and queried_library(queried, missing) else UNKNOWN
 
     for statement in body:
         if (
@@ -63,7 +63,7 @@ def without(
     Args:
         marks: The names.
         test: The condition.
-        otherwise: Answers parts of it that ask for none of them.
+        otherwise: Answers parts of it that check for none of them.
     """
 
     def part(node: ast.expr) -> Answer:

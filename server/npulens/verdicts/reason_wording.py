@@ -38,6 +38,6 @@ def why_settled(
 
 
 def shortened(document: Document, span: Span) -> str:
-    """The code of a place in one line that is not long, to stand between backticks."""
+    """The code of a place in one line that is not long, for use between backticks."""
     code = " ".join(document.text[slice(*span)].split()).replace("`", "'")
     return code if len(code) <= _MOST_SHOWN else f"{code[:_MOST_SHOWN]}…"

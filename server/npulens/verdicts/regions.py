@@ -21,8 +21,8 @@ from npulens.verdicts.evidence import Evidence, effects, leaves
 from npulens.verdicts.kernels import (
     BUILT,
     CALLED,
-    asks_for_kernel,
-    asks_only_for_card,
+    checks_only_for_card,
+    guards_kernel,
     leads_to,
     moves_what_the_host_has,
 )
@@ -68,7 +68,7 @@ class Regions:
         self._mentions_old_amp = "cuda.amp" in code.text or "autocast_gpu" in code.text
 
     def answer(self, test: ast.expr, scope: Scope) -> Answer:
-        """What a condition comes to on an NPU; kept, for several ask."""
+        """What a condition comes to on an NPU; kept for several callers."""
         found = self._answers.get(test)
         if found is None:
             found = answer(test, scope, self.known)
@@ -100,7 +100,7 @@ class Regions:
         return parts
 
     def _behind(self, statement: ast.stmt, scope: Scope) -> Settlement | None:
-        """What settles all that stands behind a statement in its block, if it always leaves."""
+        """What settles the rest of a block behind a statement that always leaves."""
         if isinstance(statement, ast.If) and leaves(statement.body):
             found = self.answer(statement.test, scope)
             if (
@@ -174,8 +174,8 @@ class Regions:
     def _decided(self, values: list[ast.expr], index: int, found: Answer) -> list[Part]:
         """Operands of which one decides.
 
-        What stands behind it is not asked. What stands before is asked in vain, so that it need not
-        be ported; and a card's property that is asked for behind a question for CUDA never is.
+        What follows it is not evaluated. What precedes it need not be ported; and a card's property
+        behind a check for CUDA is never read.
         """
         settled = self._settled(found)
         behind: list[Part] = [(value, settled) for value in values[index + 1 :]]
@@ -190,12 +190,12 @@ class Regions:
 
     def _note_number_types(self, test: ast.expr, arms: Iterable[ast.AST]) -> None:
         """Note a test for a card that decides about bfloat16: the NPU would train in float16."""
-        asks = isinstance(test, ast.BoolOp) and "capability" in self._code.source(test)
-        if asks and any(_BFLOAT16.search(self._code.source(arm)) for arm in arms):
+        checks_capability = isinstance(test, ast.BoolOp) and "capability" in self._code.source(test)
+        if checks_capability and any(_BFLOAT16.search(self._code.source(arm)) for arm in arms):
             self._for_number_types.update(ast.iter_child_nodes(test))
 
     def _beside_npu(self, values: Sequence[ast.expr]) -> list[Part]:
-        """`x.is_cuda or x.is_npu`: each device is asked for."""
+        """`x.is_cuda or x.is_npu`: each device is checked for."""
         npus = next((value for value in values if self._code.mentions_npu(value)), values[0])
         settled = self.settlement("npu-way-beside", npus)
         return [
@@ -219,7 +219,7 @@ class Regions:
                 first, last = map(self._code.span, (node.body[0], node.body[-1]))
                 self._cuda_tests.add(Span(first.start, last.end))
             block, index = self._blocks.get(node, ([], 0))
-            if asks_for_kernel(node, scope, self.known, block[index + 1 :]):
+            if guards_kernel(node, scope, self.known, block[index + 1 :]):
                 settled = self.settlement("fallback", node.test)
                 body = self._all((node.test, *node.body), settled)
                 return [*body, *self._orelse(node, None, scope)]
@@ -237,11 +237,11 @@ class Regions:
                 settled = self.settlement("fallback", node.test)
                 body = self._all((node.test, *node.body), settled)
                 return [*body, *self._orelse(node, None, scope)]
-            if asks_only_for_card(node.body):
+            if checks_only_for_card(node.body):
                 settled = self.settlement("cuda-alone", node.test)
                 body = self._all((node.test, *node.body), settled)
                 return [*body, *self._orelse(node, None, scope)]
-        ported = self._asks_ported_device(node, scope)
+        ported = self._checks_ported_device(node, scope)
         if ported is not None:
             return ported
         old = self._for_old_torch(node)
@@ -255,14 +255,11 @@ class Regions:
             if found.holds is not False
             else self._all(node.body, self._settled(found))
         )
-        asked = self._test(node.test)
-        return [(node.test, asked), *body, *self._orelse(node, found, scope)]
+        of_test = self._test(node.test)
+        return [(node.test, of_test), *body, *self._orelse(node, found, scope)]
 
     def _leaves_host(self, node: ast.If, found: Answer) -> bool:
-        """Whether an arm for the host moves things to CUDA.
-
-        `if self.device == "cpu": p.data = p.data.to(torch.cuda.current_device())`.
-        """
+        """Whether an arm for the host moves things to `torch.cuda.current_device()` or the like."""
         named = (getattr(part, "value", None) for part in nodes_below(node.test))
         if "cpu" not in named:
             return False
@@ -271,17 +268,14 @@ class Regions:
         return sets and any(_CUDA.search(self._code.source(statement)) for statement in arm)
 
     def _builds_for_cuda(self, test: ast.expr, built: Iterable[ast.AST]) -> bool:
-        """Whether a test decides if an extension is built for CUDA.
-
-        With the NPU in its place CUDA sources would be compiled.
-        """
+        """Whether a test decides if a `CUDAExtension` is built, which no NPU could run."""
         if not self._mentions_extensions or any(
             isinstance(part, ast.Not) for part in ast.walk(test)
         ):
             return False
         return any("CUDAExtension" in self._code.source(part) for part in built)
 
-    def _asks_ported_device(self, node: ast.If, scope: Scope) -> list[Part] | None:
+    def _checks_ported_device(self, node: ast.If, scope: Scope) -> list[Part] | None:
         """The parts of `if get_device() == "cuda"`, where that function knows the NPU.
 
         Such a test is about CUDA alone, but for one behind which devices are set or models moved:
@@ -318,16 +312,13 @@ class Regions:
         return self.statements(node.orelse, scope) if node.orelse else []
 
     def _test(self, test: ast.expr) -> Settlement | None:
-        """What settles a test itself: it weighs the NPU."""
+        """What settles a test itself: it considers the NPU."""
         if isinstance(test, ast.Compare) and self._code.mentions_npu(test):
             return self.settlement("npu-way-beside", test)
         return None
 
     def _npu_arm_behind(self, node: ast.If) -> ast.expr | None:
-        """The test of an arm for the NPU behind an arm for CUDA in a chain.
-
-        It asks the same of the NPU, or does so in words of its author.
-        """
+        """The test of an arm for the NPU behind one for CUDA: its twin, or one of the author."""
         if not self._code.has_npu_words or self._code.mentions_npu(node.test):
             return None
         test = self._code.source(node.test)
@@ -384,11 +375,12 @@ class Regions:
             old = way_of_old(((node.body,), (node.orelse,)), node.test, self._code.source)
             if old is not None:
                 settled, found = self.settlement("older-torch", node.test), Answer(old == 1)
-        asked = self._test(node.test)
+        of_test = self._test(node.test)
         if self._builds_for_cuda(node.test, (node.body,)):
-            asked, settled, found = self.settlement("reported-at-build", node.test), None, Answer()
+            of_test = self.settlement("reported-at-build", node.test)
+            settled, found = None, Answer()
         return [
-            (node.test, asked),
+            (node.test, of_test),
             (node.body, settled if found.holds is False else None),
             (node.orelse, settled if found.holds else None),
         ]
@@ -441,15 +433,15 @@ class Regions:
 
     def leads_to(self, span: Span) -> str:
         """What CUDA code the condition leads to that holds a place, as `kernels.leads_to` says."""
-        found = (kind for kind, places in self._before_kernels.items() if places.holds(span))
+        found = (kind for kind, places in self._before_kernels.items() if places.contains(span))
         return next(found, "")
 
     def is_under_cuda_test(self, span: Span) -> bool:
         """Whether a place is in the body of an `if` about CUDA itself: `device.type == "cuda"`.
 
-        Not of one that asks whether CUDA is available, which stands for any accelerator.
+        Not of one that checks whether CUDA is available, which means any accelerator.
         """
-        return self._cuda_tests.holds(span)
+        return self._cuda_tests.contains(span)
 
     def _settled(self, found: Answer) -> Settlement:
         return self.settlement(found.reason, found.node)

@@ -169,9 +169,9 @@ class _Builds:
 
     def _lead_at(self, span: Span) -> _Lead:
         """The lead whose call holds a place, else the first."""
-        holding = [lead for lead in self._leads if lead.whole.covers(span)]
+        containing = [lead for lead in self._leads if lead.whole.covers(span)]
         return min(
-            holding, key=lambda lead: lead.whole.end - lead.whole.start, default=self._leads[0]
+            containing, key=lambda lead: lead.whole.end - lead.whole.start, default=self._leads[0]
         )
 
     def _parts(self) -> Iterator[_Part]:

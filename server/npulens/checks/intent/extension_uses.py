@@ -42,8 +42,8 @@ def with_uses_together(findings: Sequence[Finding], module: WholeModule) -> list
     if not used:
         return list(findings)
     built = [f for f in findings if f.rule.name == CUDA_EXTENSION and f.settlement is None]
-    held = _built_by(module, built) if built else {}
-    groups = _groups([(f, list(_keys(f, held))) for f in (*built, *used)])
+    built_names = _built_by(module, built) if built else {}
+    groups = _groups([(f, list(_keys(f, built_names))) for f in (*built, *used)])
     changed: dict[int, Finding] = {}
     for group in groups:
         changed.update(_together(group))
@@ -64,9 +64,9 @@ def without_exempt_extensions(
     ]
 
 
-def _keys(finding: Finding, held: Mapping[int, Sequence[str]]) -> Iterable[_Key]:
+def _keys(finding: Finding, built_names: Mapping[int, Sequence[str]]) -> Iterable[_Key]:
     if finding.rule.name == CUDA_EXTENSION:
-        yield from (("name", name) for name in held.get(finding.span.start, ()))
+        yield from (("name", name) for name in built_names.get(finding.span.start, ()))
         yield "built", str(finding.span.start)
         return
     for kind in (EXTENSION, BOUND):

@@ -15,7 +15,7 @@ from npulens.syntax.bindings import target_names
 from npulens.syntax.walking import names_in, nodes_below
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
-from npulens.verdicts.kernels import tensors_asked
+from npulens.verdicts.kernels import tensors_checked
 
 _SOURCE = ".cu"
 _NAMED = re.compile(r"\.cu[\"']")
@@ -35,14 +35,14 @@ def without_kernel_arms(findings: Sequence[Finding], module: WholeModule) -> lis
 
 
 def _tests(module: WholeModule) -> Iterator[Span]:
-    """Where the conditions of such arms stand."""
+    """Where the conditions of such arms are."""
     kernels = _kernels(module.tree)
     if not kernels:
         return
     lines = LineMap(module.text)
     for body in _bodies(module.tree):
         for index, node in enumerate(body):
-            if not isinstance(node, ast.If) or not any(tensors_asked(node.test)):
+            if not isinstance(node, ast.If) or not any(tensors_checked(node.test)):
                 continue
             other_way = node.orelse or body[index + 1 :]
             if not other_way or isinstance(other_way[0], ast.Raise):

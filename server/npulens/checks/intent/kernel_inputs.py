@@ -1,4 +1,4 @@
-"""Tensors that are moved to a device and handed to a CUDA kernel of the project.
+"""Tensors that are moved to a device and passed to a CUDA kernel of the project.
 
 With an NPU in its place the kernel gets memory that it cannot read, so such an edit has to be read.
 """
@@ -58,7 +58,7 @@ def _careful(finding: Finding, moved: Sequence[tuple[Span, str]]) -> Finding:
 
 
 class _Moves:
-    """What the functions of a module make of the data that they hand to kernels.
+    """What the functions of a module make of the data that they pass to kernels.
 
     Args:
         module: The module.
@@ -110,7 +110,7 @@ class _Moves:
                         ]
 
     def _place(self, node: ast.expr) -> Span:
-        """Where something is said of a device: a name of PyTorch, a text, or that of a method."""
+        """Where a device is named: a name of PyTorch, a text, or that of a method."""
         span = self._span(node)
         if isinstance(node, ast.Attribute) and root_name(node) != _TORCH:
             return Span(span.end - len(node.attr), span.end)
@@ -135,7 +135,7 @@ def _values_for(statement: ast.Assign, name: str) -> Iterator[ast.expr]:
 
 
 def _sources(value: ast.expr) -> Iterator[ast.expr]:
-    """The names that a value is made of, and the places where something is said of its device.
+    """The names that a value is made of, and the places that name its device.
 
     Methods, parts and PyTorch's functions give the same data; what else is called gives other data.
     """

@@ -1,7 +1,7 @@
 """Libraries whose import may fail, and that the code cannot do without all the same.
 
 `assert flash_attn is not None` behind such an import says so, and so does a function whose only way
-is a call of what was imported, where nobody asks whether it is there.
+is a call of what was imported, where nobody checks whether it is there.
 """
 
 import ast
@@ -68,7 +68,7 @@ class Needs:
         return self._only_way(guarded)
 
     def _only_way(self, guarded: GuardedImport) -> ast.AST | None:
-        """A call of what an import brings that nothing asks about."""
+        """An unchecked call of what an import brings."""
         uses = [
             use
             for name in guarded.names

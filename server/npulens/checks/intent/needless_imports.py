@@ -17,7 +17,7 @@ _INSTEAD = {
     "xformers": "npu_fusion_attention",
     "apex": "torch_npu.optim.NpuFused",
 }
-"""For each library what stands in the text once its calls are rewritten."""
+"""For each library what the text contains once its calls are rewritten."""
 _Import = ast.Import | ast.ImportFrom
 
 

@@ -23,7 +23,7 @@ def without_handled_imports(
     """The findings without those about imports that something else makes harmless.
 
     Left out is what a function imports again that the module had tried before. A module that is
-    only imported where its libraries are there has nothing to tell of them, and where a project has
+    only imported where its libraries are there has no findings on them, and where a project has
     C++ sources and none for CUDA, what it loads runs on the host.
     """
     if project.extensions.is_for_host:
@@ -31,17 +31,17 @@ def without_handled_imports(
     if str(module.place) in project.optional.modules:
         findings = [f for f in findings if f.rule.family != "library"]
     if any(finding.rule.library in WITHOUT_BUILD for finding in findings):
-        findings = _without_asked(findings, module)
+        findings = _without_checked(findings, module)
     if not any(finding.rule.library in WITH_OTHER_WAYS for finding in findings):
         return list(findings)
     tried = set(_tried_packages(module))
     return [finding for finding in findings if not _was_tried(finding, tried, module.text)]
 
 
-def _without_asked(findings: Sequence[Finding], module: WholeModule) -> list[Finding]:
+def _without_checked(findings: Sequence[Finding], module: WholeModule) -> list[Finding]:
     """The findings without those in a `try` that only binds names which are `None` before it.
 
-    Where the module asks whether they are, it goes on without the library, whatever the handler
+    Where the module checks that, it goes on without the library, whatever the handler
     says: `attend = None`, `try: import flash_attn; attend = flash_attn.f`,
     `if attend is not None: ...`.
     """
@@ -56,12 +56,12 @@ def _without_asked(findings: Sequence[Finding], module: WholeModule) -> list[Fin
     ]
     if not tried:
         return list(findings)
-    nothing, asked = _names_of_nothing(module.tree), _names_asked(module.tree)
+    nothing, checked = _names_of_nothing(module.tree), _names_checked_for_none(module.tree)
     lines = LineMap(module.text)
     spans = [
         Span(lines.span(node.body[0]).start, lines.span(node.body[-1]).end)
         for node in tried
-        if _bound(node) & nothing & asked
+        if _bound(node) & nothing & checked
     ]
     return [
         finding
@@ -93,8 +93,8 @@ def _names_of_nothing(tree: ast.Module) -> set[str]:
     }
 
 
-def _names_asked(tree: ast.Module) -> set[str]:
-    """The names of which a condition asks whether they are `None`."""
+def _names_checked_for_none(tree: ast.Module) -> set[str]:
+    """The names of which a condition checks whether they are `None`."""
     return {
         node.left.id
         for node in nodes_below(tree)

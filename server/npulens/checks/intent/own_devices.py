@@ -1,7 +1,7 @@
 """Devices that go to a library that knows CPUs and NVIDIA's GPUs alone.
 
 `"npu"` would be refused there, while `"cuda" if torch.cuda.is_available() else "cpu"` stays on the
-host. Only the whole module tells where a name goes; this is looked up for modules that name such a
+host. Only the whole module shows where a name goes; this is looked up for modules that name such a
 library.
 """
 
@@ -19,15 +19,11 @@ from npulens.text.spans import Span
 from npulens.text.stretches import Stretches
 
 _LIBRARIES = ("ctranslate2", "faster_whisper")
-"""Source: OpenNMT/CTranslate2 src/devices.cc, which takes cpu, cuda and auto; the other is built on
-it."""
+"""Source: OpenNMT/CTranslate2 src/devices.cc (cpu, cuda, auto); the other is built on it."""
 
 
 def outside_of_own_devices(findings: Sequence[Finding], module: WholeModule) -> list[Finding]:
-    """The findings without those on devices that go to such a library.
-
-    Of a device that also goes elsewhere the fix is not safe.
-    """
+    """The findings without devices for such a library; fixes of shared devices become unsafe."""
     if not any(library in module.text for library in _LIBRARIES):
         return list(findings)
     devices = _Devices(module.tree, LineMap(module.text))
@@ -36,10 +32,7 @@ def outside_of_own_devices(findings: Sequence[Finding], module: WholeModule) -> 
 
 
 class _Devices:
-    """Where devices for the libraries stand: `_own` holds those that go nowhere else.
-
-    A name is taken for the same in the whole module.
-    """
+    """The places of devices for the libraries; `_own` has those that go nowhere else."""
 
     def __init__(self, tree: ast.Module, lines: LineMap) -> None:
         self._lines = lines
@@ -48,29 +41,29 @@ class _Devices:
         for node in nodes_below(tree):
             self._uses.setdefault(_key(node), []).append(node)
         self._own, self._shared = Stretches(), Stretches()
-        handed: set[ast.AST] = set()
+        passed: set[ast.AST] = set()
         for call in _calls(tree):
             for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
                 self._own.add(self._span(argument))
-                handed.update(nodes_below(argument))
-        for key in {_key(node) for node in handed} - {""}:
-            self._follow(self._uses[key], handed)
+                passed.update(nodes_below(argument))
+        for key in {_key(node) for node in passed} - {""}:
+            self._follow(self._uses[key], passed)
 
     def judged(self, finding: Finding) -> Finding | None:
-        """A finding as it is to be told, `None` if there is nothing to tell."""
+        """A finding as it is to be reported, `None` if there is nothing to report."""
         if finding.rule.family != "device":
             return finding
-        if self._own.holds(finding.span):
+        if self._own.contains(finding.span):
             return None
-        if self._shared.holds(finding.span):
+        if self._shared.contains(finding.span):
             return replace(finding, fixes=tuple(map(Fix.to_be_read, finding.fixes)))
         return finding
 
-    def _follow(self, uses: Sequence[ast.AST], handed: AbstractSet[ast.AST]) -> None:
+    def _follow(self, uses: Sequence[ast.AST], passed: AbstractSet[ast.AST]) -> None:
         """Note where a name gets its values, and where it is compared."""
         compared = {p: None for each in uses if isinstance(p := self._parents[each], ast.Compare)}
         read = [each for each in uses if isinstance(getattr(each, "ctx", None), ast.Load)]
-        is_own = all(each in handed or self._parents[each] in compared for each in read)
+        is_own = all(each in passed or self._parents[each] in compared for each in read)
         places = self._own if is_own else self._shared
         for node in (*compared, *self._values(uses)):
             places.add(self._span(node))

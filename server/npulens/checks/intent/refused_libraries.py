@@ -29,14 +29,14 @@ def open_refused(ledger: Ledger, module: WholeModule) -> None:
     if not guarded:
         return
     tests = list(_refusing(module.tree, LineMap(module.text)))
-    said: set[str] = set()
+    reported: set[str] = set()
     for finding in guarded:
         symbol = finding.arguments.get("symbol", "")
         settled = finding.settlement
-        if symbol in said or settled is None or settled.span is None:
+        if symbol in reported or settled is None or settled.span is None:
             continue
         if any(test.covers(settled.span) for test in tests):
-            said.add(symbol)
+            reported.add(symbol)
             opened = replace(finding, settlement=None, fixes=()).with_note(
                 message("check.stops-without-library")
             )

@@ -83,7 +83,7 @@ def _bound(name: str, statement: ast.stmt, finder: ImportFinder) -> StandIn:
 
 
 def _other_arm(node: ast.If, guarded: GuardedImport, finder: ImportFinder) -> list[ast.stmt]:
-    """What an `if` runs where what it asks for is not there."""
+    """What an `if` runs where what it checks for is not there."""
     if without(guarded.marks, node.test).holds:
         return node.body
     if node.orelse or not isinstance(node.body[-1], (ast.Return, ast.Raise)):

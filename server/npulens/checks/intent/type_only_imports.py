@@ -1,6 +1,6 @@
-"""Imports whose names only stand in annotations and in questions for types: nothing of them runs.
+"""Imports whose names are only in annotations and in questions for types: nothing of them runs.
 
-Only the whole module tells how an imported name is used; this is looked up for modules that have a
+Only the whole module shows how an imported name is used; this is looked up for modules that have a
 finding at such an import.
 """
 
@@ -21,12 +21,12 @@ _ATTRIBUTE_QUESTIONS = frozenset({"getattr", "hasattr"})
 
 
 def without_types_only(findings: Sequence[Finding], module: WholeModule) -> list[Finding]:
-    """The findings without those at imports of what is only asked for, and never run."""
+    """The findings without those at imports of what is only inspected, and never run."""
     if not any(_may_be_import(finding, module.text) for finding in findings):
         return list(findings)
     imports = _Imports(module.tree, LineMap(module.text), module.text)
     called = {f.span.start for f in findings if _is_of_scaler(f)}
-    return [f for f in findings if not (_is_ours(f) and imports.only_ask(f, called))]
+    return [f for f in findings if not (_is_ours(f) and imports.is_only_queried(f, called))]
 
 
 def _is_of_scaler(finding: Finding) -> bool:
@@ -42,10 +42,7 @@ def _symbol(finding: Finding) -> str:
 
 
 def _may_be_import(finding: Finding, text: str) -> bool:
-    """Whether a place may be a name in an import, by what stands before it.
-
-    A look at the whole module costs a walk over it.
-    """
+    """Whether a place may be a name in an import; a quick look at what precedes it."""
     if not _is_ours(finding):
         return False
     offset = finding.span.start
@@ -64,7 +61,7 @@ class _Imports:
         self._text = text
         self._aliases: dict[int, list[ast.alias]] = {}
         self._uses: dict[str, list[ast.Name]] = {}
-        self._asked: set[ast.AST] = set()
+        self._queried: set[ast.AST] = set()
         self._callees: set[ast.AST] = set()
         self._functions: list[range] = []
         for node in nodes_below(tree):
@@ -81,14 +78,14 @@ class _Imports:
             self._uses.setdefault(node.id, []).append(node)
         elif isinstance(node, ast.Call):
             self._callees.add(node.func)
-            self._asked.update(_questions(node))
+            self._queried.update(_questions(node))
         for annotation in _annotations(node):
-            self._asked.update(nodes_below(annotation))
+            self._queried.update(nodes_below(annotation))
         if isinstance(node, Function):
             end = self._lines.offset(node.end_lineno or 0, node.end_col_offset or 0)
             self._functions.append(range(self._start(node), end))
 
-    def only_ask(self, finding: Finding, called: set[int]) -> bool:
+    def is_only_queried(self, finding: Finding, called: set[int]) -> bool:
         """Whether a finding is at an import of which nothing runs.
 
         Args:
@@ -96,26 +93,28 @@ class _Imports:
             called: Where the findings on gradient scalers are.
         """
         aliases = self._aliases.get(finding.span.start, [])
-        return bool(aliases) and all(self._is_only_asked(each, finding, called) for each in aliases)
+        return bool(aliases) and all(
+            self._is_alias_only_queried(each, finding, called) for each in aliases
+        )
 
-    def _is_only_asked(self, alias: ast.alias, finding: Finding, called: set[int]) -> bool:
+    def _is_alias_only_queried(self, alias: ast.alias, finding: Finding, called: set[int]) -> bool:
         uses = self._uses.get(alias.asname or alias.name, [])
         around = [each for each in self._functions if finding.span.start in each]
         if around:
             uses = [use for use in uses if self._start(use) in around[-1]]
         if finding.rule.name == GRAD_SCALER:  # a call that is no finding names the right device
             return bool(uses) and all(
-                use in self._asked or (use in self._callees and self._start(use) not in called)
+                use in self._queried or (use in self._callees and self._start(use) not in called)
                 for use in uses
             )
-        return bool(uses) and self._asked.issuperset(uses)
+        return bool(uses) and self._queried.issuperset(uses)
 
     def _start(self, node: ast.AST) -> int:
         return self._lines.offset(node.lineno, node.col_offset)  # type: ignore[attr-defined]
 
 
 def _questions(call: ast.Call) -> Iterator[ast.AST]:
-    """What a call only asks for: the types of `isinstance`, the owner of `hasattr`."""
+    """What a call only inspects: the types of `isinstance`, the owner of `hasattr`."""
     name = call.func.id if isinstance(call.func, ast.Name) else ""
     if name in _TYPE_QUESTIONS:
         for argument in call.args[1:]:

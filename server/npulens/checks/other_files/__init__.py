@@ -8,8 +8,8 @@ word is the program behind `env`, `srun`, `ssh` or `conda run`, and which is a s
 `shell_arms.py` judges each test by whether it holds on an NPU machine. Only the arms beside one
 for the NPU are left out, and what fixes write (`npu-smi`, `hccl`) decides nothing. Recipes of
 Makefiles are read as shell (`makefiles.py`); a variable that is run, as `$PIP_INSTALL torch`,
-stands for what it was set to. `dependencies.py` reads what is installed, also from TOML and INI;
-whether a version admits a release for the NPU is asked of packaging (`package_releases.py`).
+means what it was set to. `dependencies.py` reads what is installed, also from TOML and INI;
+whether a version admits a release for the NPU is decided by packaging (`package_releases.py`).
 `configuration_files.py` reads settings; files of CI lead to information at most.
 
 C++ and CUDA sources are read as tokens in linear time (`native_tokens.py`); `cpp_bindings.py`

@@ -105,10 +105,7 @@ def cmake_findings(report: LaunchReport) -> None:
 
 
 def _program(rule: Rule, report: LaunchReport) -> None:
-    """A finding for a program of its own that is built with CUDA, at the first place that says so.
-
-    The other places are settled there.
-    """
+    """A finding for a program built with CUDA, at its first place; the others are settled."""
     places = list(_parts(list(cmake_commands(report.text))))
     for place in places:
         arguments = {"symbol": report.text[slice(*place)], "replacement": ""}

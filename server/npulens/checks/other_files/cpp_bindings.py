@@ -20,7 +20,7 @@ UNNAMED_MODULE = "TORCH_EXTENSION_NAME"
 """The name of a module that the build fills in."""
 
 BINDERS = ("PYBIND11_MODULE", "TORCH_LIBRARY", "RegisterOperators")
-"""Of sources without any of these words nothing is to be said."""
+"""Sources without any of these words have no findings."""
 _MODULES = frozenset({"PYBIND11_MODULE", "PYBIND11_EMBEDDED_MODULE"})
 _LIBRARIES = frozenset(
     {"TORCH_LIBRARY", "TORCH_LIBRARY_FRAGMENT", "TORCH_LIBRARY_EXPAND", "TORCH_LIBRARY_IMPL"}
@@ -34,7 +34,7 @@ _OTHER_FOLDER = re.compile(
 )
 _CUDA_NAME = re.compile(r"cuda|cublas|cudnn|cutlass|__global__|thrust", re.IGNORECASE)
 _QUESTIONS = frozenset({"is_cuda", "kCUDA", "use_cuda", "with_cuda"})
-"""Names that also code for other devices uses, to tell them apart."""
+"""Names that code for other devices uses, too."""
 
 
 _SHOWN_NAMES = 12

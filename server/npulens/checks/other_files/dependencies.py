@@ -1,4 +1,4 @@
-"""Packages that a project asks for: lines of requirements, lists and tables of settings."""
+"""Packages that a project requests: lines of requirements, lists and tables of settings."""
 
 import re
 from contextlib import AbstractContextManager, nullcontext
@@ -65,7 +65,7 @@ _FOR_HARDWARE = re.compile(
 
 
 def requirement_lines(report: LaunchReport) -> None:
-    """Report what a list of requirements asks for."""
+    """Report what a list of requirements requests."""
     hashed = re.compile(r"\\\r?\n[ \t]*--hash")
     for line in re.finditer(r"[^\n]+", report.text):
         text = line.group()
@@ -89,7 +89,7 @@ def requirement(report: LaunchReport, start: int, text: str, *, is_hashed: bool 
 
     Args:
         report: Where to report.
-        start: Where the requirement stands.
+        start: Where the requirement is.
         text: The requirement, with marker and comment; also an address or a folder.
         is_hashed: Whether what is installed must have a hash that is given elsewhere.
     """
@@ -147,7 +147,7 @@ def cloned(report: LaunchReport, start: int, address: str) -> bool:
 
 
 def dependency(report: LaunchReport, setting: Setting, kind: Kind, path: str) -> bool:
-    """Report a setting that asks for a package or names an index; whether it is one that does."""
+    """Report a setting that requests a package or names an index; whether it is one that does."""
     owner = ".".join(setting.parents)
     key = setting.key.replace("-", "_").lower()
     place = f"{owner}.{key}" if key else owner
@@ -168,7 +168,7 @@ def dependency(report: LaunchReport, setting: Setting, kind: Kind, path: str) ->
 
 
 def _of_hardware(place: str, report: LaunchReport) -> AbstractContextManager[None]:
-    """What an extra, a group or a table asks for that is for one kind of hardware is settled."""
+    """Settle requirements of an extra, a group or a table for one kind of hardware."""
     return report.settling("other-device") if is_for_hardware(place) else nullcontext()
 
 

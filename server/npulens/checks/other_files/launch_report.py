@@ -35,7 +35,7 @@ _SWITCH = re.compile(r"true|false|yes|no|on|off|-?\d+", re.IGNORECASE)
 _VISIBLE_CARDS = "ASCEND_RT_VISIBLE_DEVICES"
 _OF_CUDA = re.compile(r"(?:CUDA|NCCL|CUDNN|CUBLAS)_")
 _CHECKED_BY_MEGATRON = "CUDA_DEVICE_MAX_CONNECTIONS"
-"""The port of Megatron for the NPU asks for this value, too."""
+"""The port of Megatron for the NPU requests this value, too."""
 _PLAIN_VALUE = re.compile(r"[\w.,:;+/@=-]*\Z")
 _PROBED = re.compile(r"\b(?:command -v|which|type|hash)[ \t]+(?:-\w+[ \t]+)?([\w-]+)")
 _NPU_VARIABLE = re.compile(
@@ -65,7 +65,7 @@ class LaunchReport:
         Args:
             text: The text.
             catalogue: The rules.
-            around: Where entries look for what has to stand near them; the text if not given.
+            around: Where entries look for what has to be near them; the text if not given.
         """
         self.text = text
         self._around = text if around is None else around
@@ -89,10 +89,13 @@ class LaunchReport:
         is_reported: bool = True,
         is_reference: bool = False,
     ) -> bool:
-        """The name of a variable, if `span` is the name of one of the CUDA world.
+        """Note the name of a variable; whether it is one of CUDA's.
 
-        `value` is what it is set to here, if that can be read. Where `is_reported` is false the
-        name is no finding, but renamed with the others. A reference reads it, or takes it back.
+        Args:
+            span: The name.
+            value: What it is set to here, if that can be read.
+            is_reported: If not, the name is no finding, but renamed with the others.
+            is_reference: The variable is read or unset here.
         """
         name = self.text[slice(*span)]
         entry = self.catalogue.variable(name)
@@ -123,7 +126,7 @@ class LaunchReport:
 
     @cached_property
     def probed(self) -> frozenset[str]:
-        """Commands of which the text asks whether they are there."""
+        """Commands of which the text checks whether they are there."""
         return frozenset(_PROBED.findall(self.text))
 
     @cached_property
@@ -137,10 +140,14 @@ class LaunchReport:
     def look_up(
         self, place: Place, name: str, value: str | None, name_span: Span, value_span: Span
     ) -> bool:
-        """Report what the tables say of a name and value, if they know them.
+        """Report what the tables say of a name and value; whether they know them.
 
-        What is the value by being named, as that of a flag is, has the empty span behind the name;
-        nothing can be written there.
+        Args:
+            place: Where in the file it is.
+            name: The name.
+            value: The value, if it can be read.
+            name_span: Where the name is.
+            value_span: Where the value is; for a flag the empty span behind its name.
         """
         if len(name) > LONGEST_VALUE or (value is not None and len(value) > LONGEST_VALUE):
             return False
@@ -181,9 +188,13 @@ class LaunchReport:
         self.look_up_computed(Place.SETTING, name, "True", span)
 
     def look_up_computed(self, place: Place, name: str, value: str, span: Span) -> bool:
-        """Report what the tables say of a value that is not written where it is reported.
+        """Report, without a fix, a value that is not written where it is reported.
 
-        How it is changed is open, so there is no fix.
+        Args:
+            place: Where in the file it is.
+            name: The name.
+            value: The computed value.
+            span: Where it is reported.
         """
         if len(value) > LONGEST_VALUE:
             return False
@@ -225,7 +236,17 @@ class LaunchReport:
         severity: Severity | None = None,
         related: tuple[Related, ...] = (),
     ) -> None:
-        """A finding, unless there is one at this place."""
+        """Add a finding, unless there is one at this place.
+
+        Args:
+            rule: The rule that is broken.
+            span: The place; its text is what the message quotes.
+            fixes: The fixes.
+            replacement: What the message says to use instead.
+            note: What is added to the message.
+            severity: Another severity than that of the rule.
+            related: Other places that belong to it.
+        """
         if span in self._reported:
             return
         self._reported.add(span)
@@ -252,11 +273,11 @@ class LaunchReport:
         return () if names is None else names.of(name)
 
     def _is_meant(self, entry: LaunchEntry) -> bool:
-        if entry.evidence and not any(map(self._holds, entry.evidence)):
+        if entry.evidence and not any(map(self._contains, entry.evidence)):
             return False
-        return not any(map(self._holds, entry.unless))
+        return not any(map(self._contains, entry.unless))
 
-    def _holds(self, word: str) -> bool:
+    def _contains(self, word: str) -> bool:
         if word not in self._words:
             self._words[word] = word in self._around
         return self._words[word]
@@ -284,11 +305,11 @@ class LaunchReport:
             # A script that sets one name and reads the other would be broken: all go together.
             edits = tuple(Edit(span, entry.becomes) for span in sorted(places))
             fixes.append(Fix(use(entry.becomes), applicability, edits))
-        told = _reported_places(entry, places)
-        others = sorted(places.keys() - set(told))
+        reported = _reported_places(entry, places)
+        others = sorted(places.keys() - set(reported))
         beside = tuple(Related(span, message("check.used-here")) for span in others)
         replacement = entry.becomes or ""
-        for span in told:
+        for span in reported:
             self.add(entry.rule, span, fixes, replacement, entry.note, entry.severity, beside)
             beside = ()
 
@@ -300,16 +321,16 @@ def _is_wrong(entry: LaunchEntry, value: str) -> bool:
 def _reported_places(entry: EnvironmentEntry, places: dict[Span, _Use]) -> list[Span]:
     """Where a variable is set; where it is read, if this is all that is done with it here.
 
-    To ask for one that cannot be renamed does no harm, and to set one that the NPU has no use for
-    is told once.
+    To request one that cannot be renamed does no harm, and to set one that the NPU has no use for
+    is reported once.
     """
     if entry.read:
         return [span for span, use in places.items() if use is not _Use.SHOWN]
-    told = [span for span, use in places.items() if use is _Use.SET]
+    reported = [span for span, use in places.items() if use is _Use.SET]
     if entry.becomes is None:
-        return told[:1]
-    if told or entry.fix is Applicability.MANUAL:
-        return told
+        return reported[:1]
+    if reported or entry.fix is Applicability.MANUAL:
+        return reported
     return [span for span, use in places.items() if use is _Use.READ]
 
 
@@ -321,13 +342,13 @@ def _applicability(entry: EnvironmentEntry, values: Sequence[str]) -> Applicabil
 def may_be_wish(name: str, value: str) -> bool:
     """Whether such a value may be meant for the NPU as well.
 
-    NVLS is an algorithm of NVIDIA's switches: to forbid it, or ask for it, says nothing of HCCL.
+    NVLS is an algorithm of NVIDIA's switches: to forbid it, or request it, says nothing of HCCL.
     """
     return name != "NCCL_ALGO" or "NVLS" not in value
 
 
 def hides_all(name: str, value: str) -> bool:
-    """Whether a value leaves no card to see, as a program asks for that is to use the CPU."""
+    """Whether a value leaves no card to see, as a program does that is to use the CPU."""
     return name == "CUDA_VISIBLE_DEVICES" and value.strip("\"'") in ("", "-1")
 
 

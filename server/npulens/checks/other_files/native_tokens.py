@@ -13,7 +13,7 @@ class Token(NamedTuple):
     Attributes:
         kind: `name`, `string`, `directive` or `mark`.
         text: A name, what is between the quotes, a preprocessor line, or a mark.
-        span: Where it stands.
+        span: Where it is.
     """
 
     kind: str

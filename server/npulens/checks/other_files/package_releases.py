@@ -1,4 +1,4 @@
-"""Which releases the version that a package is asked for in admits."""
+"""Which releases the required version of a package admits."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -10,18 +10,18 @@ _ANY = ".*"
 _MOST_PATCHES = 30
 
 
-def admits_none(asked: str, releases: Sequence[str]) -> bool:
-    """Whether none of some releases is as asked.
+def admits_none(requirement: str, releases: Sequence[str]) -> bool:
+    """Whether no release meets a requirement.
 
     Args:
-        asked: Comparisons as pip, conda or Poetry write them: `==1.12.1`, `>=1.8,<2`, `=1.10`,
-            `^1.13`. Of anything else nothing is known.
-        releases: The releases; `3.8.*` stands for all that begin so.
+        requirement: Comparisons as pip, conda or Poetry write them: `==1.12.1`, `>=1.8,<2`,
+            `=1.10`, `^1.13`. Of anything else nothing is known.
+        releases: The releases; `3.8.*` means all that begin so.
 
     Returns:
         False also where nothing is known.
     """
-    wanted = list(_as_specifiers(asked))
+    wanted = list(_as_specifiers(requirement))
     if not wanted or None in wanted:
         return False
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
@@ -41,8 +41,8 @@ def _all_of(releases: Iterable[str]) -> Iterable[str]:
             yield release
 
 
-def _as_specifiers(asked: str) -> Iterable[str | None]:
-    for part in _LOCAL.sub("", asked).strip("() \t").split(","):
+def _as_specifiers(requirement: str) -> Iterable[str | None]:
+    for part in _LOCAL.sub("", requirement).strip("() \t").split(","):
         match = _PART.fullmatch(part.strip())
         yield None if match is None else _as_specifier(match["operator"], match["version"])
 

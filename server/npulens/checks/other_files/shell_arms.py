@@ -30,21 +30,21 @@ _ASSIGNED = re.compile(r"[A-Za-z_]\w*\+?=")
 _LOOKS = re.compile(r"\b(?:nvidia-smi|nvcc)\b")
 _STARTS = re.compile(r"(?:.*/)?(?:python[\d.]*|torchrun|accelerate|deepspeed|srun|mpirun)\Z")
 Truth = bool | None
-"""Whether something holds on an NPU machine; `None` if that cannot be told."""
+"""Whether something holds on an NPU machine; `None` if that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class CommandContext:
     """What is done with a command around it.
 
     Attributes:
         is_output_used: Its output goes to another command or into a word.
         is_test: An `if` or a loop decides by it.
-        is_conditional: It stands in an arm, a function or behind `&&`.
+        is_conditional: It is in an arm, a function or behind `&&`.
         is_counted: What it prints is counted.
-        is_tolerated: `|| true` stands behind it.
-        is_decisive: Something other than a look at the cards depends on what it asks for.
-        guarded: The commands that were asked for before it runs.
+        is_tolerated: `|| true` is behind it.
+        is_decisive: Something other than a look at the cards depends on its result.
+        guarded: The commands that are checked for before it runs.
     """
 
     is_output_used: bool = False
@@ -55,9 +55,9 @@ class Standing:
     is_decisive: bool = False
     guarded: frozenset[str] = frozenset()
 
-    def inside(self) -> "Standing":
+    def inside(self) -> "CommandContext":
         """The same for commands in a body that runs on a condition."""
-        return Standing(
+        return CommandContext(
             self.is_output_used,
             is_conditional=True,
             is_counted=self.is_counted,
@@ -65,7 +65,7 @@ class Standing:
         )
 
 
-Placed = tuple[Command, Standing]
+Placed = tuple[Command, CommandContext]
 
 
 def commands_for_npu(block: Block, text: str, answers: frozenset[str]) -> Iterator[Placed]:
@@ -74,11 +74,11 @@ def commands_for_npu(block: Block, text: str, answers: frozenset[str]) -> Iterat
     Only an arm beside one for the NPU is left out. `answers` are variables that fixes write, which
     are no sign of an author's decision; nor is a call of `npu-smi`.
     """
-    return _Walk(text, answers).block(block, Standing())
+    return _Walk(text, answers).block(block, CommandContext())
 
 
 def probed(command: Command, text: str) -> Iterator[Word]:
-    """The commands that `command -v`, `which` and the like ask for."""
+    """The commands that `command -v`, `which` and the like check for."""
     words = [text[slice(*word.span)] for word in command.words]
     if not words or words[0] not in _PROBES or (words[0] == "command" and words[1:2] == ["-p"]):
         return
@@ -155,108 +155,108 @@ class _Walk:
         self._text = text
         self._tests = _Tests(text, answers)
 
-    def block(self, block: Block, standing: Standing) -> Iterator[Placed]:
+    def block(self, block: Block, context: CommandContext) -> Iterator[Placed]:
         for steps in and_or_lists(block):
-            yield from self._list(steps, standing)
+            yield from self._list(steps, context)
             if self._tests.leaves_the_rest_to_others(steps):
                 return
             guards = self._guards_of_the_rest(steps)
-            standing = replace(standing, guarded=standing.guarded | guards)
+            context = replace(context, guarded=context.guarded | guards)
 
-    def _list(self, steps: Sequence[Step], standing: Standing) -> Iterator[Placed]:
+    def _list(self, steps: Sequence[Step], context: CommandContext) -> Iterator[Placed]:
         """`a && b || c`: what the NPU does not come to is left out."""
         pipelines = _pipelines(steps)
-        asks = len(pipelines) > 1 and self._tests.ask(steps)
+        about_npu = len(pipelines) > 1 and self._tests.checks_for_npu(steps)
         deciding = self._last_that_matters(pipelines)
-        held: Truth = None
+        truth: Truth = None
         is_for_npu = False  # `a && b || c` is written for `if a; then b; else c; fi`
         for index, pipeline in enumerate(pipelines):
             operator = pipeline[0].before if index else ""
-            if (operator == "&&" and held is False) or (operator == "||" and is_for_npu):
+            if (operator == "&&" and truth is False) or (operator == "||" and is_for_npu):
                 continue
             following = pipelines[index + 1] if index + 1 < len(pipelines) else []
-            around = self._around(pipeline, following, standing)
+            around = self._around(pipeline, following, context)
             if index:
                 around = replace(around, is_conditional=True)
             if index < deciding:
-                around = replace(around, is_decisive=not asks)
+                around = replace(around, is_decisive=not about_npu)
             yield from self._pipeline(pipeline, around)
             if len(pipelines) == 1:
                 return
             names = {self._name(word) for word in self._probes(pipeline)}
-            standing = replace(standing, guarded=standing.guarded | names)
-            term = self._tests.pipeline(pipeline, asks)
-            held = _joined(held, operator, term) if index else term
-            is_for_npu = is_for_npu or held is True
+            context = replace(context, guarded=context.guarded | names)
+            term = self._tests.pipeline(pipeline, about_npu)
+            truth = _joined(truth, operator, term) if index else term
+            is_for_npu = is_for_npu or truth is True
 
     def _last_that_matters(self, pipelines: Sequence[Sequence[Step]]) -> int:
-        """The place of the last command for whose sake those before it are asked."""
+        """The place of the last command for whose sake those before it run."""
         for index in range(len(pipelines) - 1, 0, -1):
             if any(matters(step.node, self._text) for step in pipelines[index]):
                 return index
         return 0
 
     def _around(
-        self, pipeline: Sequence[Step], following: Sequence[Step], standing: Standing
-    ) -> Standing:
+        self, pipeline: Sequence[Step], following: Sequence[Step], context: CommandContext
+    ) -> CommandContext:
         texts = [self._source(step.node) for step in pipeline]
         is_counted = any(map(_COUNTERS.match, texts[1:])) or any(map(_COUNT_QUERY.search, texts))
         if following and following[0].before == "||":
             instead = self._source(following[0].node)
             if instead in ("true", ":"):
-                standing = replace(standing, is_tolerated=True)
+                context = replace(context, is_tolerated=True)
             is_number = _COUNT_INSTEAD.match(instead) is not None
-            is_counted = is_counted or (standing.is_output_used and is_number)
-        return replace(standing, is_counted=is_counted)
+            is_counted = is_counted or (context.is_output_used and is_number)
+        return replace(context, is_counted=is_counted)
 
-    def _pipeline(self, pipeline: Sequence[Step], standing: Standing) -> Iterator[Placed]:
+    def _pipeline(self, pipeline: Sequence[Step], context: CommandContext) -> Iterator[Placed]:
         for index, step in enumerate(pipeline):
-            is_used = standing.is_output_used or index + 1 < len(pipeline)
-            yield from self._node(step.node, replace(standing, is_output_used=is_used))
+            is_used = context.is_output_used or index + 1 < len(pipeline)
+            yield from self._node(step.node, replace(context, is_output_used=is_used))
 
-    def _node(self, node: Command | Compound, standing: Standing) -> Iterator[Placed]:
+    def _node(self, node: Command | Compound, context: CommandContext) -> Iterator[Placed]:
         if isinstance(node, Command):
-            yield node, standing
+            yield node, context
         elif node.head.words and node.kind != "function":
-            yield node.head, replace(standing, is_test=False)
+            yield node.head, replace(context, is_test=False)
         for inner in inner_blocks(node):
             is_array = any(isinstance(s.node, Command) and s.node.is_array for s in inner.steps)
-            used = replace(standing, is_test=False, is_counted=False)
+            used = replace(context, is_test=False, is_counted=False)
             yield from self.block(inner, used if is_array else replace(used, is_output_used=True))
         if isinstance(node, Compound):
-            yield from self._compound(node, standing)
+            yield from self._compound(node, context)
 
-    def _compound(self, node: Compound, standing: Standing) -> Iterator[Placed]:
+    def _compound(self, node: Compound, context: CommandContext) -> Iterator[Placed]:
         if node.kind == "if":
-            yield from self._if(node, standing)
+            yield from self._if(node, context)
         elif node.kind == "case":
             for arm in self._tests.arms_for_npu(node.arms):
-                yield from self.block(arm.body, standing.inside())
+                yield from self.block(arm.body, context.inside())
         else:
             for arm in node.arms:
                 if arm.test is not None:
-                    testing = replace(standing, is_test=True, is_decisive=True)
+                    testing = replace(context, is_test=True, is_decisive=True)
                     yield from self.block(arm.test, testing)
                 is_group = node.kind in ("{", "(")
-                yield from self.block(arm.body, standing if is_group else standing.inside())
+                yield from self.block(arm.body, context if is_group else context.inside())
 
-    def _if(self, node: Compound, standing: Standing) -> Iterator[Placed]:
+    def _if(self, node: Compound, context: CommandContext) -> Iterator[Placed]:
         tests = [arm.test for arm in node.arms if arm.test is not None]
         names = {self._name(word) for test in tests for word in all_probed(test, self._text)}
-        guarded = replace(standing, guarded=standing.guarded | names)
-        asks = self._tests.chain_asks(node)
-        decides = not asks and any(matters(step.node, self._text) for step in _bodies(node))
-        testing = replace(standing, is_test=True, is_decisive=decides)
-        if asks:
-            testing = replace(standing, guarded=standing.guarded | _OTHERS_COMMANDS)
+        guarded = replace(context, guarded=context.guarded | names)
+        about_npu = self._tests.chain_checks_for_npu(node)
+        decides = not about_npu and any(matters(step.node, self._text) for step in _bodies(node))
+        testing = replace(context, is_test=True, is_decisive=decides)
+        if about_npu:
+            testing = replace(context, guarded=context.guarded | _OTHERS_COMMANDS)
         for arm in node.arms:
-            held: Truth = None
+            truth: Truth = None
             if arm.test is not None:
                 yield from self.block(arm.test, testing)
-                held = self._tests.block(arm.test, asks)
-            if held is not False:
+                truth = self._tests.block(arm.test, about_npu)
+            if truth is not False:
                 yield from self.block(arm.body, guarded.inside())
-            if held is True:
+            if truth is True:
                 return
 
     def _guards_of_the_rest(self, steps: Sequence[Step]) -> frozenset[str]:
@@ -294,42 +294,39 @@ class _Tests:
         self._text = text
         self._answers = answers
 
-    def ask(self, steps: Sequence[Step]) -> bool:
-        """Whether one of these asks for the NPU."""
+    def checks_for_npu(self, steps: Sequence[Step]) -> bool:
+        """Whether one of these checks for the NPU."""
         return any(self._step(step, False) is not None for step in steps)
 
-    def chain_asks(self, chain: Compound) -> bool:
-        """Whether a test of an `if` asks for the NPU.
-
-        `npu-smi` counts here beside a test for other hardware, which a fix would have changed too.
-        """
+    def chain_checks_for_npu(self, chain: Compound) -> bool:
+        """Whether a test of an `if` checks for the NPU, or for `npu-smi` beside other hardware."""
         tests = [arm.test for arm in chain.arms if arm.test is not None]
-        if any(self.ask(test.steps) for test in tests):
+        if any(self.checks_for_npu(test.steps) for test in tests):
             return True
-        held = [self.block(test, True) for test in tests]
-        return True in held and False in held
+        truths = [self.block(test, True) for test in tests]
+        return True in truths and False in truths
 
-    def block(self, block: Block, asks: bool) -> Truth:
-        """Whether a test holds; what is not about the NPU counts only if `asks`."""
+    def block(self, block: Block, about_npu: bool) -> Truth:
+        """Whether a test holds; what is not about the NPU counts only if `about_npu`."""
         lists = and_or_lists(block)
         if not lists:
             return None
-        held: Truth = None
+        truth: Truth = None
         for index, pipeline in enumerate(_pipelines(lists[-1])):
-            term = self.pipeline(pipeline, asks)
-            held = _joined(held, pipeline[0].before, term) if index else term
-        return held
+            term = self.pipeline(pipeline, about_npu)
+            truth = _joined(truth, pipeline[0].before, term) if index else term
+        return truth
 
-    def pipeline(self, pipeline: Sequence[Step], asks: bool) -> Truth:
-        values = [self._step(replace(step, is_negated=False), asks) for step in pipeline]
-        told = [value for value in values if value is not None]
-        return _turned(told[0], pipeline[0].is_negated) if told else None
+    def pipeline(self, pipeline: Sequence[Step], about_npu: bool) -> Truth:
+        values = [self._step(replace(step, is_negated=False), about_npu) for step in pipeline]
+        known = [value for value in values if value is not None]
+        return _turned(known[0], pipeline[0].is_negated) if known else None
 
-    def _step(self, step: Step, asks: bool) -> Truth:
+    def _step(self, step: Step, about_npu: bool) -> Truth:
         if isinstance(step.node, Command):
-            return _turned(self._command(step.node, asks), step.is_negated)
+            return _turned(self._command(step.node, about_npu), step.is_negated)
         if step.node.kind in ("{", "("):
-            return _turned(self.block(step.node.arms[0].body, asks), step.is_negated)
+            return _turned(self.block(step.node.arms[0].body, about_npu), step.is_negated)
         return None
 
     def leaves_the_rest_to_others(self, steps: Sequence[Step]) -> bool:
@@ -337,10 +334,10 @@ class _Tests:
         node = steps[0].node
         if isinstance(node, Command) or node.kind != "if":
             return False
-        asks = self.chain_asks(node)
+        about_npu = self.chain_checks_for_npu(node)
         for arm in node.arms:
-            held = self.block(arm.test, asks) if arm.test is not None else None
-            if held is True:
+            truth = self.block(arm.test, about_npu) if arm.test is not None else None
+            if truth is True:
                 return leaves(arm.body, self._text) is not None
         return False
 
@@ -359,55 +356,55 @@ class _Tests:
         raw = [self._text[slice(*pattern.span)] for pattern in arm.patterns]
         return bool(raw) and all(map(_OTHER_ARM.match, raw))
 
-    def _command(self, command: Command, asks: bool) -> Truth:
+    def _command(self, command: Command, about_npu: bool) -> Truth:
         words = [self._text[slice(*word.span)] for word in command.words]
         if not words:
             return None
         if words[0] in ("[", "[[", "test"):
-            return self._condition([word for word in words[1:] if word not in ("]", "]]")], asks)
+            return self._condition(
+                [word for word in words[1:] if word not in ("]", "]]")], about_npu
+            )
         if words[0].startswith("(("):
-            held = True if self._names_npu(words[0]) else None
-            return _turned(held, _IS_NOTHING.search(words[0]) is not None)
+            truth = True if self._names_npu(words[0]) else None
+            return _turned(truth, _IS_NOTHING.search(words[0]) is not None)
         names = [self._text[slice(*word.span)] for word in probed(command, self._text)]
         if names:
-            return self._probe(names, asks)
+            return self._probe(names, about_npu)
         if words[0] in _OTHERS_COMMANDS:
-            return False if asks else None
+            return False if about_npu else None
         if words[0] == "npu-smi":
-            return True if asks else None  # a fix may have written it
+            return True if about_npu else None  # a fix may have written it
         return True if any(map(self._names_npu, _without_values(words))) else None
 
-    def _probe(self, names: Sequence[str], asks: bool) -> Truth:
+    def _probe(self, names: Sequence[str], about_npu: bool) -> Truth:
         if any(_NPU.search(name) for name in names):
             return True
-        return False if asks and any(name in _OTHERS_COMMANDS for name in names) else None
+        return False if about_npu and any(name in _OTHERS_COMMANDS for name in names) else None
 
-    def _condition(self, words: Sequence[str], asks: bool) -> Truth:
-        """What stands in `[ ]` or `[[ ]]`."""
-        held: Truth = None
+    def _condition(self, words: Sequence[str], about_npu: bool) -> Truth:
+        """The condition in `[ ]` or `[[ ]]`."""
+        truth: Truth = None
         for index, ways in enumerate(_parted(words, ("||", "-o"))):
             term: Truth = None
             for place, part in enumerate(_parted(ways, ("&&", "-a"))):
-                value = self._comparison(part, asks)
+                value = self._comparison(part, about_npu)
                 term = _joined(term, "&&", value) if place else value
-            held = _joined(held, "||", term) if index else term
-        return held
+            truth = _joined(truth, "||", term) if index else term
+        return truth
 
-    def _comparison(self, words: Sequence[str], asks: bool) -> Truth:
-        held: Truth = None
+    def _comparison(self, words: Sequence[str], about_npu: bool) -> Truth:
+        truth: Truth = None
         if any(not word.startswith("-") and self._names_npu(word) for word in words):
-            held = True
-        elif asks and any(_OTHERS.match(word) or _OTHERS_PATH.search(word) for word in words):
-            held = False
-        return _turned(held, _is_denied(words))
+            truth = True
+        elif about_npu and any(_OTHERS.match(word) or _OTHERS_PATH.search(word) for word in words):
+            truth = False
+        return _turned(truth, _is_denied(words))
 
     def _names_npu(self, word: str) -> bool:
         """Whether a word speaks of the NPU, other than by what fixes write."""
         if "npu-smi" in word:
-            is_asked_for = re.search(
-                r"\b(?:command -v|which|type|hash) +npu-smi\b|/npu-smi\b", word
-            )
-            return is_asked_for is not None
+            is_queried = re.search(r"\b(?:command -v|which|type|hash) +npu-smi\b|/npu-smi\b", word)
+            return is_queried is not None
 
         def without_answers(match: re.Match[str]) -> str:
             return "" if match.group() in self._answers else match.group()
@@ -443,7 +440,7 @@ def _parted(words: Sequence[str], operators: Sequence[str]) -> list[list[str]]:
     """The words between operators."""
     parts: list[list[str]] = [[]]
     for index, word in enumerate(words):
-        if word in operators and index:  # `[ -a file ]` asks for a file
+        if word in operators and index:  # `[ -a file ]` checks for a file
             parts.append([])
         else:
             parts[-1].append(word)

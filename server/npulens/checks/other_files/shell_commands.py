@@ -8,8 +8,8 @@ from npulens.catalog.tables import Place
 from npulens.checks.other_files.dependencies import cloned, requirement
 from npulens.checks.other_files.launch_report import VARIABLE_NAME, LaunchReport
 from npulens.checks.other_files.shell_arms import (
+    CommandContext,
     Placed,
-    Standing,
     commands_for_npu,
     probed,
 )
@@ -105,7 +105,7 @@ class _Script:
 def shell_findings(
     report: LaunchReport, start: int = 0, end: int | None = None, depth: int = 0
 ) -> None:
-    """Report what a script holds, but for arms that stand beside one for the NPU."""
+    """Report what a script holds, but for arms beside one for the NPU."""
     _script(_Script(report, depth), start, len(report.text) if end is None else end)
 
 
@@ -141,7 +141,7 @@ def command_words(report: LaunchReport, atoms: Sequence[Atom]) -> None:
     """Report what a command holds whose words are known, as in a list of settings."""
     if atoms:
         chain = programs(atoms)
-        _run(chain, atoms, Standing(), report)
+        _run(chain, atoms, CommandContext(), report)
         _atoms(atoms, chain, _Script(report))
 
 
@@ -235,7 +235,7 @@ def _scheduled(option: re.Match[str], report: LaunchReport) -> None:
 
 
 def _command(placed: Placed, script: _Script) -> None:
-    command, standing = placed
+    command, context = placed
     report, text = script.report, script.report.text
     inner = scripts(command, text)
     apart = {word.span for word, _ in inner}
@@ -243,14 +243,14 @@ def _command(placed: Placed, script: _Script) -> None:
     atoms = _with_program(atoms_of(own, text), script)
     chain = programs(atoms)
     is_text = bool(chain) and base_name(chain[0]) in _TEXT_COMMANDS
-    # What a message shows of a variable is renamed with it, but nothing to be told.
-    is_reported = not is_text or standing.is_output_used or base_name(chain[0]) == "read"
+    # What a message shows of a variable is renamed with it, but not reported.
+    is_reported = not is_text or context.is_output_used or base_name(chain[0]) == "read"
     for word in (*own, *command.redirects):
         shown = word.text(text)
         for match in _REFERENCE.finditer(shown):
             span = Span(*match.span(1)).shifted(word.span.start)
             report.variable(span, is_reported=is_reported, is_reference=True)
-    _probe(command, standing, report)
+    _probe(command, context, report)
     if chain:
         _fetched(base_name(chain[-1]), atoms, report)
     if is_text:
@@ -264,7 +264,7 @@ def _command(placed: Placed, script: _Script) -> None:
                     _nested(script, Span(word.span.start + 1, word.span.end - 1))
     else:
         if not any(probed(command, text)):
-            _run(chain, atoms, standing, report)
+            _run(chain, atoms, context, report)
         _atoms(atoms, chain, script)
         for _, span in inner:
             _nested(script, span)
@@ -291,8 +291,8 @@ def _with_program(atoms: list[Atom], script: _Script) -> list[Atom]:
     if len(values) != 1:
         return atoms
     span = atoms[index].span
-    held = [Atom(span, each.text) for each in values[0][:_MOST_VALUES]]
-    return [*atoms[:index], *held, *atoms[index + 1 :]]
+    value_atoms = [Atom(span, each.text) for each in values[0][:_MOST_VALUES]]
+    return [*atoms[:index], *value_atoms, *atoms[index + 1 :]]
 
 
 def _fetched(program: str, atoms: Sequence[Atom], report: LaunchReport) -> None:
@@ -350,15 +350,15 @@ def _compared(atoms: Sequence[Atom], report: LaunchReport) -> None:
     for left, relation, right in zip(atoms, atoms[1:], atoms[2:], strict=False):
         variable = _PART.fullmatch(left.text)
         if relation.text in _EQUAL and variable is not None:
-            asked = rf"\b{variable['name']}\b\W*=\W*(?:npu|ascend)\b"
-            if re.search(asked, report.text, re.IGNORECASE) is not None:
+            pattern = rf"\b{variable['name']}\b\W*=\W*(?:npu|ascend)\b"
+            if re.search(pattern, report.text, re.IGNORECASE) is not None:
                 return
             name = normal_name(variable["name"])
             report.look_up(Place.OPTION, name, right.text, right.span, right.span)
 
 
 def _place_of_options(program: str) -> Place | None:
-    """Whose options stand behind a program."""
+    """Whose options follow a program."""
     if program in _SCHEDULERS:
         return Place.SCHEDULER
     return Place.CONTAINER if program in _CONTAINERS else None
@@ -386,7 +386,7 @@ def _option_or_setting(
 
 
 def _values(atom: Atom, script: _Script, depth: int = 2) -> list[Atom]:
-    """What a word may stand for: itself, the default in it, what its variable is set to."""
+    """What a word may represent: itself, the default in it, what its variable is set to."""
     variable = _VARIABLE.match(atom.text)
     default = _DEFAULT.match(atom.text)
     found = [atom]
@@ -420,7 +420,7 @@ def _image(atom: Atom, script: _Script) -> None:
 
 
 def _run(
-    chain: Sequence[Atom], atoms: Sequence[Atom], standing: Standing, report: LaunchReport
+    chain: Sequence[Atom], atoms: Sequence[Atom], context: CommandContext, report: LaunchReport
 ) -> None:
     """Commands of NVIDIA's.
 
@@ -430,18 +430,16 @@ def _run(
     for program in (*chain, *_started(chain, atoms)):
         name = base_name(program)
         is_alone = not any(atom.span > program.span for atom in atoms)
-        is_asked_for = name in standing.guarded or (
-            standing.is_conditional and name in report.probed
-        )
-        counts = standing.is_test or standing.is_counted
-        if counts or not (is_asked_for or standing.is_tolerated):
+        is_guarded = name in context.guarded or (context.is_conditional and name in report.probed)
+        counts = context.is_test or context.is_counted
+        if counts or not (is_guarded or context.is_tolerated):
             span = Span(program.span.end - len(name), program.span.end)
             form = "alone" if is_alone else "with arguments"
             report.look_up(Place.COMMAND, name, form, span, span)
 
 
 def _started(chain: Sequence[Atom], atoms: Sequence[Atom]) -> Iterator[Atom]:
-    """What a container or a shell is told to run: `docker exec a nvidia-smi`, `bash ./a.run`."""
+    """What a container or a shell runs: `docker exec a nvidia-smi`, `bash ./a.run`."""
     rest = [atom for atom in atoms if chain and atom.span > chain[-1].span]
     if any(base_name(program) in _CONTAINERS for program in chain):
         yield from (atom for atom in rest if atom.text == _TOOL)
@@ -449,9 +447,9 @@ def _started(chain: Sequence[Atom], atoms: Sequence[Atom]) -> Iterator[Atom]:
         yield from [atom for atom in rest if not atom.text.startswith("-")][:1]
 
 
-def _probe(command: Command, standing: Standing, report: LaunchReport) -> None:
+def _probe(command: Command, context: CommandContext, report: LaunchReport) -> None:
     """`command -v nvidia-smi`, where more than a call of it depends on the answer."""
-    if not standing.is_decisive:
+    if not context.is_decisive:
         return
     for word in probed(command, report.text):
         name = report.text[slice(*word.span)]
@@ -525,10 +523,7 @@ def _given(
 
 
 def _setting(atom: Atom, script: _Script) -> None:
-    """`trainer.accelerator=gpu`, as Hydra and others take their settings; paths and images.
-
-    One word may hold several: `pretrained=me/model,device=cuda`.
-    """
+    """`trainer.accelerator=gpu`, as Hydra takes settings, or several in a word; paths, images."""
     report = script.report
     match = _SETTING.match(atom.text)
     if match is None:

@@ -189,7 +189,7 @@ def scripts(command: Command, text: str) -> list[tuple[Word, Span]]:
     """The words that are scripts themselves, each with what is inside of its quotes.
 
     `bash -c '...'`, `su -c '...'`, also behind `docker run image` and the like; what `ssh` and
-    `eval` are handed in quotes, which is more than one word.
+    `eval` are passed in quotes, as more than one word.
     """
     found = []
     previous, has_shell, has_ssh = "", False, False

@@ -5,8 +5,8 @@ first queried (`device_uses.py`). What the parts above have come to know of a se
 record for each of them: `fused_answers.py`, `shape_answers.py`.
 
 `module_facts.py` puts together what all segments have to know: whether the shim is imported, which
-names stand for a table symbol, what the text says of its author's intentions
-(`author_evidence.py`), which words stand anywhere in it (`module_words.py`), and which CUDA
+names represent a table symbol, what the text says of its author's intentions
+(`author_evidence.py`), which words occur anywhere in it (`module_words.py`), and which CUDA
 extensions the project builds (`own_extensions.py`). In a command a segment is the whole file: a
 check that searched the text of its own segment would answer otherwise there. All this together is
 what the parts of an analysis are given (`analysed_module.py`).

@@ -62,12 +62,12 @@ class Evidence:
         trains_in_full_precision: It runs a backward pass, not only for tensors that are
             no model's parameters, and no word of it is about another precision, about a library
             that would see to it, or about recurrent layers, which gain nothing.
-        asks_for_determinism: It asks for deterministic algorithms.
-        collectives_unordered: It asks for deterministic algorithms and sets up distributed
+        requests_determinism: It requests deterministic algorithms.
+        collectives_unordered: It requests deterministic algorithms and sets up distributed
             training, and nothing makes the communication deterministic.
         may_fuse_optimizer: It names an optimizer that has a fused form, runs on an accelerator as
-            far as it tells, and nothing in it says that parameters are moved, shared out, added
-            later, sparse or of a type which a fused optimizer does not take.
+            far as its text shows, and nothing in it says that parameters are moved, shared out,
+            added later, sparse or of a type which a fused optimizer does not take.
         loses_gradients: A fused optimizer would not notice that gradients are set to `None`.
         makes_data: A dataset of its own consists of generated numbers.
     """
@@ -75,7 +75,7 @@ class Evidence:
     is_script: bool = False
     names_device: bool = False
     trains_in_full_precision: bool = False
-    asks_for_determinism: bool = False
+    requests_determinism: bool = False
     collectives_unordered: bool = False
     may_fuse_optimizer: bool = False
     loses_gradients: bool = False
@@ -93,7 +93,7 @@ def evidence_of(segments: Sequence[Words], words: frozenset[str]) -> Evidence:
     names = [segment.joined for segment in segments]
     names_device = any("cuda" in each for each in names) or _any(_DEVICE, names)
     trains = "backward" in words and names_device
-    asks = "use_deterministic_algorithms" in words
+    is_deterministic = "use_deterministic_algorithms" in words
     may_fuse_optimizer = (
         not words.isdisjoint(OPTIMIZERS)
         and (names_device or (_any(_ACCELERATOR, names) and not _any(_CPU, texts)))
@@ -107,8 +107,8 @@ def evidence_of(segments: Sequence[Words], words: frozenset[str]) -> Evidence:
         and not _any(_CASTS, names)
         and not _any(_RECURRENT, texts)
         and (not _any(_OPTIMIZER_MADE, texts) or _any(_OF_A_MODEL, texts)),
-        asks_for_determinism=asks,
-        collectives_unordered=asks
+        requests_determinism=is_deterministic,
+        collectives_unordered=is_deterministic
         and _any(_COLLECTIVES, texts)
         and not any("HCCL_DETERMINISTIC" in text for text in texts),
         may_fuse_optimizer=may_fuse_optimizer,

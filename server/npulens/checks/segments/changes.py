@@ -81,7 +81,7 @@ def words_affected(
 
 
 def _matter_everywhere(values: Collection[object]) -> bool:
-    """Whether imports are among some values, or classes of tests: checks ask for these by kind."""
+    """Whether imports are among some values, or classes of tests: checks look for these by kind."""
     pending = list(values)
     while pending:
         value = pending.pop()

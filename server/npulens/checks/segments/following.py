@@ -67,7 +67,7 @@ class _TouchedError(Exception):
 
 
 class _Moves:
-    """Where places are after an edit of a comment: what stands behind it has moved."""
+    """Where places are after an edit of a comment: what is behind it has moved."""
 
     def __init__(self, before: Segment, after: Segment, functions: Mapping[str, ast.stmt]) -> None:
         lines = before.parsed.lines

@@ -40,7 +40,7 @@ class FusedAnswers:
     """What `fused` has come to know of one segment.
 
     Attributes:
-        word_places: Where words of computations stand, each with the word; `None` until queried.
+        word_places: Where words of computations are, each with the word; `None` until queried.
         parts: Its functions and classes that hold such words; `None` until queried.
         recognized: The computations found in it, by the nodes of its functions; `None` until
             they are looked for.

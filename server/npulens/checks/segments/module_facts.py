@@ -14,7 +14,7 @@ from npulens.syntax.other_modules import OtherModules
 from npulens.verdicts.optional_names import missing_names, with_what_needs_them
 
 _GPU_WORDS = ("cuda", "nccl", "lightning")
-"""One of them stands in every module whose strings matter; Lightning also calls devices `gpu`."""
+"""One of them is in every module whose strings matter; Lightning also calls devices `gpu`."""
 
 
 class ShimFacts(NamedTuple):
@@ -54,20 +54,20 @@ class ModuleSigns(NamedTuple):
     """What the text of a module says of it and of its author's intentions.
 
     Attributes:
-        asks_for_npu: It has a function that says whether an NPU is available.
+        checks_for_npu: It has a function that says whether an NPU is available.
         names_gpus: It holds "cuda", "nccl" or "lightning" somewhere.
         trains: It is a script that is run and holds a training loop.
-        pins_memory: A loader of it asks for pinned memory.
-        said: Words anywhere in it that decide elsewhere, see `module_words.said_in`.
-        checked_for_none: Names that it compares with `None`, if it asks for compute capabilities.
+        pins_memory: A loader of it requests pinned memory.
+        decisive_words: Words anywhere in it that decide elsewhere, see `module_words.py`.
+        checked_for_none: Names that it compares with `None`, if it reads compute capabilities.
         evidence: What else it says of its author's intentions.
     """
 
-    asks_for_npu: bool
+    checks_for_npu: bool
     names_gpus: bool
     trains: bool
     pins_memory: bool
-    said: frozenset[str]
+    decisive_words: frozenset[str]
     checked_for_none: frozenset[str]
     evidence: Evidence
 
@@ -86,7 +86,7 @@ class ModuleFacts:
         backend_types: Names of `Literal[...]` types with backends, which callers rely on.
         imports_torch: The module imports torch at module level.
         imports_torch_npu: It imports torch_npu, or something from it, at module level.
-        aliases: Names that stand for something a table may know.
+        aliases: Names that represent something a table may know.
         missing_names: Names that are `None` or false on an NPU, where their library is not there.
         optional_names: These, and those of libraries that an NPU has in builds of their own.
     """
@@ -154,11 +154,11 @@ def _shim_facts(segments: Sequence[Segment], target: Target) -> ShimFacts:
 def _signs(segments: Sequence[Segment]) -> ModuleSigns:
     words = [segment.words for segment in segments]
     return ModuleSigns(
-        any(s.signs.asks_for_npu for s in segments),
+        any(s.signs.checks_for_npu for s in segments),
         any(gpu in each.joined for each in words for gpu in _GPU_WORDS),
         _trains(segments),
         any(s.signs.pins_memory for s in segments),
-        _union(s.signs.said for s in segments),
+        _union(s.signs.decisive_words for s in segments),
         _checked_for_none(segments),
         evidence_of(words, _union(s.triggers & CHECKED_WORDS for s in segments)),
     )
@@ -207,7 +207,7 @@ def _trains(segments: Sequence[Segment]) -> bool:
 
 
 def _aliases(segments: Sequence[Segment], triggers: frozenset[str]) -> frozenset[str]:
-    """Names of the module that stand for something a table may know: `c` for `torch.cuda`."""
+    """Names of the module that represent something a table may know: `c` for `torch.cuda`."""
     mentions = [pair for segment in segments for pair in segment.mentions.items() if pair[1]]
     known: set[str] = set(triggers)
     aliases: set[str] = set()

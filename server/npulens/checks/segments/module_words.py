@@ -1,14 +1,14 @@
 """Words anywhere in a module that decide what is reported elsewhere in it.
 
 Each segment of a module is searched by itself and what is found counts for all of them: a check
-that asked the text of its own segment would answer otherwise in an editor, where segments are
+that read only its own segment would answer otherwise in an editor, where segments are
 small.
 """
 
 import re
 from collections.abc import Iterable
 
-_SAID = {
+_DECISIVE_WORDS = {
     "epochs": ("for ep", re.compile(r"for (?:epoch|ep )")),
     "elastic launcher": ("TORCHELASTIC_", None),
     "ray": (" ray", re.compile(r" ray\b")),
@@ -26,18 +26,18 @@ _CHECKED_FOR_NONE = re.compile(
 )
 
 
-def said_in(text: str) -> frozenset[str]:
-    """Which of the things that matter for a whole module stand in a text.
+def decisive_words_in(text: str) -> frozenset[str]:
+    """Which of the things that matter for a whole module occur in a text.
 
     Returns:
         Some of `epochs` (a loop over them), `elastic launcher` (a variable of torchrun),
         `ray` (is imported), `apex` (is used, beside imports), `setup` (of a package), `megatron`
-        (the library), `seeds` (of all devices are set), `capability` (of a card is asked for) and
+        (the library), `seeds` (of all devices are set), `capability` (of a card is read) and
         `cudnn tf32 off` (TF32 of convolutions is set to anything but `True`).
     """
     return frozenset(
         name
-        for name, (word, pattern) in _SAID.items()
+        for name, (word, pattern) in _DECISIVE_WORDS.items()
         if word in text and (pattern is None or pattern.search(text) is not None)
     )
 

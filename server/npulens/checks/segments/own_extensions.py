@@ -26,7 +26,7 @@ class OwnExtensions:
     names: OtherModules[ExtensionName]
 
     def find(self, qualified: str) -> ExtensionName | None:
-        """The extension that a name is; several of one name are told apart by what is nearest.
+        """The extension that a name is; several of one name are distinguished by what is nearest.
 
         Args:
             qualified: The name as the imports have it: `pack._C` or `.backend.kernels`.

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from npulens.catalog.model import Finding
 from npulens.checks.segments.device_uses import DeviceUses
 from npulens.checks.segments.fused_answers import FusedAnswers
-from npulens.checks.segments.module_words import said_in
+from npulens.checks.segments.module_words import decisive_words_in
 from npulens.checks.segments.shape_answers import ShapeAnswers
 from npulens.fixes.imports import TorchImport, binds_module, imports_module, torch_import
 from npulens.fixes.shim_edits import NO_SHIM, ShimUse, shim_use
@@ -21,7 +21,7 @@ from npulens.syntax.values import Defined
 from npulens.syntax.words import Words
 from npulens.text.lines import LineMap
 from npulens.verdicts.device_answers import device_functions
-from npulens.verdicts.npu_words import holds_word, npu_words
+from npulens.verdicts.npu_words import contains_word, npu_words
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _GLOBAL = re.compile(r"[ \t]+global \w+(?:,|[ \t]*(?:[#;\n]|\Z))")
@@ -53,25 +53,25 @@ class SegmentSigns(NamedTuple):
     """What one segment says to the others of its module.
 
     Attributes:
-        asks_for_npu: It defines a function that says whether an NPU is available.
-        weighs_npu: A top-level `if` or assignment of it is about the NPU, which other statements
+        checks_for_npu: It defines a function that says whether an NPU is available.
+        considers_npu: A top-level `if` or assignment of it is about the NPU, which other statements
             of the module have to be read with; or it uses apex, whose uses are repaired together.
         methods: Names of the methods of its classes.
         device_functions: Its functions that say which device is used, and know the NPU.
         has_backward: It holds a backward pass.
-        runs: It asks for `__main__`, or is a loop with a backward pass outside of functions.
-        pins_memory: It asks for pinned memory.
-        said: Words in it that decide elsewhere in the module, see `module_words.said_in`.
+        runs: It checks for `__main__`, or is a loop with a backward pass outside of functions.
+        pins_memory: It requests pinned memory.
+        decisive_words: Words in it that decide elsewhere in the module, see `module_words.py`.
     """
 
-    asks_for_npu: bool
-    weighs_npu: bool
+    checks_for_npu: bool
+    considers_npu: bool
     methods: frozenset[str]
     device_functions: frozenset[str]
     has_backward: bool
     runs: bool
     pins_memory: bool
-    said: frozenset[str]
+    decisive_words: frozenset[str]
 
 
 @dataclass(slots=True)
@@ -160,13 +160,13 @@ def _signs(
     text = parsed.text
     return SegmentSigns(
         bool(npu_words) and _NPU_PROBE.search(text) is not None,
-        "scale_loss" in text or _weighs_npu(parsed, npu_words),
+        "scale_loss" in text or _considers_npu(parsed, npu_words),
         frozenset(_own_methods(bindings)),
         frozenset(device_functions(text)) if "device" in text else frozenset(),
         ".backward(" in text,
         _runs(parsed),
         "pin_memory" in text and _PINNED.search(text) is not None,
-        said_in(text),
+        decisive_words_in(text),
     )
 
 
@@ -185,15 +185,15 @@ def _lines_of(node: ast.stmt, lines: LineMap) -> str:
     return lines.text[start : lines.offset(node.end_lineno or 0, node.end_col_offset or 0)]
 
 
-def _weighs_npu(parsed: ParsedText, words: Sequence[tuple[int, int]]) -> bool:
+def _considers_npu(parsed: ParsedText, words: Sequence[tuple[int, int]]) -> bool:
     if not words:
         return False
-    weighing = (
+    considered = (
         node.test if isinstance(node, ast.If) else node.targets[0]
         for node in parsed.body
         if isinstance(node, (ast.If, ast.Assign))
     )
-    return any(holds_word(words, *parsed.lines.span(node)) for node in weighing)
+    return any(contains_word(words, *parsed.lines.span(node)) for node in considered)
 
 
 def _own_methods(bindings: Bindings) -> Iterator[str]:
@@ -209,10 +209,7 @@ def _has_global(words: Words) -> bool:
 
 
 def _triggers_in(words: Words, triggers: frozenset[str]) -> frozenset[str]:
-    """Those that stand in a text; one with a dot before it counts only where the dot is.
-
-    One in capitals with `_` behind it stands for all names that begin so.
-    """
+    """Those in a text: with a dot only as attributes, capitals with `_` also as a prefix."""
     as_attributes = (
         f".{word}"
         for word in _dotted(triggers) & words.identifiers

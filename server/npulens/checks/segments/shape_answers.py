@@ -15,7 +15,7 @@ class Hint(NamedTuple):
 
     Attributes:
         span: A name that is assigned, or the name of a function.
-        home: The function that it stands in, see `Hotspot`.
+        home: The function that it is in, see `Hotspot`.
         shape: The symbolic shape of the name, such as `[?, 4]`; empty for a function.
         is_dynamic: The shape depends on data.
         shapes: How many places of the function make shapes depend on data.
@@ -41,7 +41,7 @@ class Hotspot:
         span: The place, in offsets from the first line of its home.
         symbol: Its text, in one line.
         home: `function` or `Class.method` at the top of the module; empty for the segment itself.
-        function: `function` or `Class.method` that it stands in.
+        function: `function` or `Class.method` that it is in.
         cost: How much it hurts in a step, from 0 to 100.
         loops: How many loops of the function are around it.
         is_rare: It is reached every so many steps, or in evaluation only.
@@ -119,7 +119,7 @@ class ShapeAnswers:
         hints: What an editor can show of shapes besides.
         evaluations: What was found from each of its functions on, by node.
         queried: The interfaces that its hotspots rest on, by name.
-        sources: Where words of sources of dynamic shapes stand; `None` until queried.
+        sources: Where words of sources of dynamic shapes are; `None` until queried.
         described: Its functions with what they call; `None` until queried.
     """
 

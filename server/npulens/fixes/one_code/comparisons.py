@@ -1,4 +1,4 @@
-"""Comparisons of devices with CUDA: what is asked is whether it is not the CPU."""
+"""Comparisons of devices with CUDA: they become a check that it is not the CPU."""
 
 import ast
 from collections.abc import Iterator
@@ -89,16 +89,16 @@ class Comparisons(TensorTypes):
         return "torch.device" in qualified_names(owner.func, scope)
 
     def _distinguishes_others(self, node: ast.AST) -> bool:
-        """Whether what stands beside a comparison asks for other accelerators one by one."""
+        """Whether what is beside a comparison checks for other accelerators one by one."""
         while not isinstance(node, ast.stmt):
             node = self._owners[node]
         if isinstance(node, ast.If):
-            return node in self._telling
+            return node in self._distinguishing
         return any(map(_names_other, nodes_below(node)))
 
     @cached_property
-    def _telling(self) -> set[ast.stmt]:
-        """Each `if` that stands, with its `elif`, in a block where one asks for others."""
+    def _distinguishing(self) -> set[ast.stmt]:
+        """Each `if`, with its `elif`, in a block where one checks for others."""
         found: set[ast.stmt] = set()
         for block in self._blocks.values():
             if block.at:

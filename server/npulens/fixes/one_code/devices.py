@@ -55,7 +55,7 @@ class _Variable(NamedTuple):
     Attributes:
         name: It.
         statement: The assignment.
-        function: The function it stands in, `None` if that is the module.
+        function: The function it is in, `None` if that is the module.
         device: How it is used.
     """
 
@@ -77,7 +77,7 @@ class Devices:
     """Finds the device for a place of a module, or introduces one.
 
     Args:
-        places: What stands where in the module.
+        places: The parts of the module and their places.
         tree: The module.
         torch: What the module calls `torch`.
         release: The release of PyTorch to run on.
@@ -185,7 +185,7 @@ class Devices:
     def _variable(
         self, function: ast.AST | None, node: ast.expr, around: list[ast.AST]
     ) -> Device | None:
-        """What a variable of a function, or of the module, holds where a node stands."""
+        """What a variable of a function, or of the module, holds at a node."""
         assigned = {name for each in around for name, _ in _assigned(each)}
         for block in around:
             for each in self._variables.get(block, ())[:_MOST]:
@@ -226,7 +226,7 @@ class Devices:
             self._attributes.setdefault(owner, _Attribute(target.value.id, device, node))
 
     def _attribute(self, scope: Scope, node: ast.expr) -> Device | None:
-        """What an attribute holds in a method of its class where a node stands."""
+        """What an attribute holds in a method of its class at a node."""
         assert isinstance(scope, FunctionScope)
         function = scope.node
         found = self._attributes.get(self._owners[function])

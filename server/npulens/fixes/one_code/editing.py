@@ -1,4 +1,4 @@
-"""The edits of one module, and what is asked about its nodes."""
+"""The edits of one module, and questions about its nodes."""
 
 import ast
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ class Editing:
         torch: What it calls `torch`.
         found: Where something of CUDA is that is to be written.
         release: The release of PyTorch to run on.
-        places: What stands where in it.
+        places: Its parts and their places.
         name: What the variable for the device is called if one is introduced.
 
     Attributes:
@@ -54,8 +54,8 @@ class Editing:
         self._guarded: set[ast.stmt] = set()
 
     def _device(self, node: ast.expr, literal: ast.expr, scope: Scope) -> str | None:
-        """A device for a place: what a condition has asked for, else the one of the script."""
-        if self._is_asked_for(literal):
+        """A device for a place: the one that a condition checks, else that of the script."""
+        if self._is_under_cuda_check(literal):
             return f"{self._torch}.accelerator.current_accelerator()"
         if self._devices.is_chosen_by(self._owners[node]):
             return self._devices.chosen
@@ -64,26 +64,26 @@ class Editing:
 
     def _kind(self, node: ast.expr, scope: Scope) -> str | None:
         """The type of that device, a string."""
-        if self._is_asked_for(node):
+        if self._is_under_cuda_check(node):
             return f"{self._torch}.accelerator.current_accelerator().type"
         device = self._devices.at(node, scope)
         return None if device is None else device.kind
 
-    def _is_asked_for(self, node: ast.AST) -> bool:
-        """Whether code is only reached where a condition has asked for CUDA."""
+    def _is_under_cuda_check(self, node: ast.AST) -> bool:
+        """Whether code is only reached where a condition has checked for CUDA."""
         while (owner := self._owners.get(node)) is not None:
             if isinstance(owner, ast.If) and isinstance(node, ast.stmt):
-                if self._blocks[node].body is owner.body and self._asks(owner.test):
+                if self._blocks[node].body is owner.body and self._checks_for_cuda(owner.test):
                     return True
             elif isinstance(owner, ast.IfExp):
-                if node is owner.body and self._asks(owner.test):
+                if node is owner.body and self._checks_for_cuda(owner.test):
                     return True
             elif isinstance(owner, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
                 return False
             node = owner
         return False
 
-    def _asks(self, test: ast.expr) -> bool:
+    def _checks_for_cuda(self, test: ast.expr) -> bool:
         """Whether a condition holds only where there is CUDA."""
         return any(
             self._is_question(part) or self._script.source(part) in self._flags

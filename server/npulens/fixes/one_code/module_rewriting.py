@@ -39,7 +39,7 @@ class Rewriting(NamedTuple):
 
     Attributes:
         edits: All edits of the module.
-        places: Where something of CUDA stood that they take away.
+        places: Places of CUDA that they take away.
         is_sure: Whether every device does what the original did there, or its port.
     """
 
@@ -159,7 +159,7 @@ class _Rewriter(Strings):
         elif name in DECORATORS and not node.args:
             self._decorator(node, name, scope)
         elif name in AUTOCAST_TYPES:
-            self._asked_type(node, name, scope)
+            self._autocast_type(node, name, scope)
         elif isinstance(node.func, ast.Attribute) and node.func.attr in TYPING:
             self._typed(node, name, scope)
         elif name.startswith(CUDA):

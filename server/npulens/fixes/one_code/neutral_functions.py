@@ -1,4 +1,4 @@
-"""Functions of `torch.cuda`, and tensors that are asked where they are."""
+"""Functions of `torch.cuda`, and checks of the device of a tensor."""
 
 import ast
 
@@ -35,13 +35,13 @@ class Functions(Precision):
             self._removed(statement, node)
             return
         text = found.text
-        if found.without is Without.NOTHING and not self._is_asked_for(node):
+        if found.without is Without.NOTHING and not self._is_under_cuda_check(node):
             if not isinstance(statement, ast.Expr) or not self._guard(statement):
                 return
-        elif found.without is Without.ZERO and not self._is_asked_for(node):
+        elif found.without is Without.ZERO and not self._is_under_cuda_check(node):
             span = self._span(node)
-            asked = f" if {self._torch}.accelerator.is_available() else 0"
-            before, behind = ("", asked) if is_statement else ("(", f"{asked})")
+            fallback = f" if {self._torch}.accelerator.is_available() else 0"
+            before, behind = ("", fallback) if is_statement else ("(", f"{fallback})")
             self.edits.append(Edit(Span(span.start, span.start), before))
             self.edits.append(Edit(Span(span.end, span.end), behind))
         self._callee(node.func, text)
@@ -92,7 +92,7 @@ class Functions(Precision):
         """A name of `torch.cuda` that is called, or taken without a call; `tensor.is_cuda`."""
         owner = self._owners.get(node)
         if isinstance(node, ast.Attribute) and node.attr == "is_cuda":
-            self._asked_tensor(node)
+            self._device_check(node)
             return
         if isinstance(owner, ast.Attribute) or not isinstance(node.ctx, ast.Load):
             return
@@ -129,7 +129,7 @@ class Functions(Precision):
                 if is_left and uses.get(name) and self._done.issuperset(uses[name]):
                     self.places.add(span)
 
-    def _asked_tensor(self, node: ast.Attribute) -> None:
+    def _device_check(self, node: ast.Attribute) -> None:
         """`x.is_cuda`: whether it is on a device with a memory of its own."""
         whole = self._span(node)
         place = Span(whole.end - len(node.attr), whole.end)

@@ -71,7 +71,7 @@ class Precision(Editing):
             self._callee(node.func, f"amp.{name.rpartition('.')[2]}")
             self._first(node, f"device_type={device.kind}")
 
-    def _asked_type(self, node: ast.Call, name: str, scope: Scope) -> None:
+    def _autocast_type(self, node: ast.Call, name: str, scope: Scope) -> None:
         """`torch.get_autocast_gpu_dtype()`: that of the device at hand."""
         device = self._devices.at(node, scope) if self._is_meant(node.func) else None
         if device is not None:

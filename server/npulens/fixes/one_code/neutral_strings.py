@@ -31,10 +31,10 @@ class Strings(Comparisons):
             return
         if not self._is_found(given.body) or text_of(given.orelse) != "cpu":
             return
-        asked = _called(given.test)
-        if self._is_meant(asked) and _AVAILABLE in qualified_names(asked, scope):
+        question = _called(given.test)
+        if self._is_meant(question) and _AVAILABLE in qualified_names(question, scope):
             self._replace(node, self._in_brackets(node, self._devices.chosen), given.body)
-            self.places.add(self._span(asked))
+            self.places.add(self._span(question))
             return
         start, body = self._span(node).start, self._span(given.body)
         other = self._span(given.orelse).start
@@ -208,7 +208,7 @@ class Strings(Comparisons):
         self._done.update(nodes_below(node))
 
     def _takes_device(self, node: ast.expr, scope: Scope) -> bool:
-        """Whether a string stands where a device would do as well."""
+        """Whether a string is where a device would do as well."""
         owner = self._owners.get(node)
         if isinstance(owner, ast.Call):
             is_move = isinstance(owner.func, ast.Attribute) and owner.func.attr == "to"

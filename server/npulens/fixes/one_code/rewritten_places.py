@@ -1,4 +1,4 @@
-"""What stands where in a module: scopes, parents and blocks, read once."""
+"""The structure of a module: scopes, parents and blocks, read once."""
 
 import ast
 from collections.abc import Mapping, Sequence
@@ -10,19 +10,19 @@ from npulens.syntax.walking import nodes_below, parents_below
 
 
 class Block(NamedTuple):
-    """The statements among which one stands, and where."""
+    """The statements of a block, and where it is."""
 
     body: list[ast.stmt]
     at: int
 
 
 class Places(NamedTuple):
-    """What stands where.
+    """The structure of a module.
 
     Attributes:
         nodes: The nodes with their scopes, outer ones first.
-        owners: What each node stands in.
-        blocks: For each statement the block it stands in.
+        owners: The parent of each node.
+        blocks: For each statement the block it is in.
     """
 
     nodes: Sequence[ScopedNode]
@@ -31,7 +31,7 @@ class Places(NamedTuple):
 
 
 def places_of(script: Script) -> Places:
-    """What stands where in a module."""
+    """The structure of a module."""
     nodes = list(scoped_nodes(script.tree.body, script.module))
     return Places(nodes, parents_below(script.tree), _blocks_of(script.tree))
 

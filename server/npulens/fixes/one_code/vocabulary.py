@@ -8,7 +8,7 @@ from npulens.catalog.model import TorchVersion
 SINCE = TorchVersion(2, 6)
 """The first release with `torch.accelerator` in all that is used here."""
 CHECKED_SINCE = TorchVersion(2, 7)
-"""From here on `current_accelerator` can be asked whether the device is there."""
+"""Since this release `current_accelerator` can check whether the device is there."""
 
 
 class Without(Enum):
@@ -115,10 +115,7 @@ TENSOR_TYPES = {
     "ByteTensor": "uint8",
     "BoolTensor": "bool",
 }
-"""Constructors below `torch.cuda` with the types of their tensors.
-
-Source: PyTorch documentation of torch.Tensor, data types.
-"""
+"""Constructors in `torch.cuda` with the types of their tensors (PyTorch's page on data types)."""
 AUTOCASTS = frozenset({"torch.cuda.amp.autocast", "torch.cuda.amp.autocast_mode.autocast"})
 SCALERS = frozenset({"torch.cuda.amp.GradScaler", "torch.cuda.amp.grad_scaler.GradScaler"})
 NEUTRAL_AUTOCASTS = frozenset({"torch.autocast", "torch.amp.autocast"})

@@ -40,7 +40,7 @@ class Admission:
     """What a client has to bring.
 
     Attributes:
-        token: The secret that the server tells the user who starts it.
+        token: The secret that the server prints for the user who starts it.
     """
 
     def __init__(self, token: str | None = None, origins: Sequence[str] = ()) -> None:

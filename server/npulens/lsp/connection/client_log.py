@@ -10,10 +10,7 @@ _LOGGERS = ("npulens", "pygls", "asyncio")
 
 
 class ClientLog(logging.Handler):
-    """Sends log records from any thread to the client as `window/logMessage`.
-
-    Must be made in the event loop of the server.
-    """
+    """Sends log records of any thread to the client; it is made in the server's event loop."""
 
     def __init__(self, server: LanguageServer) -> None:
         super().__init__(logging.WARNING)

@@ -13,12 +13,12 @@ LARGEST_MESSAGE = 200_000_000
 class Frames:
     """Takes in bytes in whatever portions they come, and gives out the bodies of messages.
 
-    Headers that tell no length are skipped; so is the body of a message that is too long.
+    Headers without a length are skipped; so is the body of a message that is too long.
     """
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
-        self._held = 0
+        self._buffered = 0
         self._needed: int | None = None
         self._skipped = 0
 
@@ -31,35 +31,35 @@ class Frames:
         if not data:
             return
         self._parts.append(data)
-        self._held += len(data)
-        if self._needed is not None and self._held < self._needed:
+        self._buffered += len(data)
+        if self._needed is not None and self._buffered < self._needed:
             return  # joined once, when all of it is there
-        held = b"".join(self._parts)
+        buffer = b"".join(self._parts)
         start = 0
         while True:
             if self._needed is None:
-                start = self._read_header(held, start)
-            if self._needed is None or len(held) - start < self._needed:
+                start = self._read_header(buffer, start)
+            if self._needed is None or len(buffer) - start < self._needed:
                 break
-            yield held[start : start + self._needed]
+            yield buffer[start : start + self._needed]
             start += self._needed
             self._needed = None
-        rest = held[start:]
-        self._parts, self._held = ([rest] if rest else []), len(rest)
+        rest = buffer[start:]
+        self._parts, self._buffered = ([rest] if rest else []), len(rest)
 
-    def _read_header(self, held: bytes, start: int) -> int:
+    def _read_header(self, buffer: bytes, start: int) -> int:
         """Set the length of the next body, if its header is whole; where that starts."""
-        while (end := _HEADER_END.search(held, start)) is not None:
-            length = _LENGTH.search(held[start : end.start()])
+        while (end := _HEADER_END.search(buffer, start)) is not None:
+            length = _LENGTH.search(buffer[start : end.start()])
             start = end.end()
             if length is None or not int(length[1]):
                 continue
             if int(length[1]) <= LARGEST_MESSAGE:
                 self._needed = int(length[1])
                 return start
-            dropped = min(int(length[1]), len(held) - start)
+            dropped = min(int(length[1]), len(buffer) - start)
             self._skipped = int(length[1]) - dropped
             start += dropped
-        if len(held) - start > LARGEST_HEADER:
-            start = len(held) - 4  # no header is so long; its end may have begun
+        if len(buffer) - start > LARGEST_HEADER:
+            start = len(buffer) - 4  # no header is so long; its end may have begun
         return start

@@ -24,7 +24,7 @@ class Pipe:
         """Set up; the thread starts when it is needed first."""
         self._descriptor = descriptor
         self._unsent: deque[memoryview] = deque()
-        self._held = 0
+        self._unsent_size = 0
         self._is_broken = False
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
@@ -37,9 +37,9 @@ class Pipe:
         """
         view = memoryview(data)
         with self._changed:
-            if self._is_broken or self._held > _MOST_UNSENT:
+            if self._is_broken or self._unsent_size > _MOST_UNSENT:
                 raise BrokenPipeError
-            is_first = not self._held
+            is_first = not self._unsent_size
         while is_first and view and self._has_room():
             view = view[os.write(self._descriptor, view[:_PORTION]) :]
         if view:
@@ -52,18 +52,18 @@ class Pipe:
         """Wait until all is written, but not long."""
         ends = monotonic() + seconds
         with self._changed:
-            while self._held and not self._is_broken and monotonic() < ends:
+            while self._unsent_size and not self._is_broken and monotonic() < ends:
                 self._changed.wait(ends - monotonic())
 
     def _has_room(self) -> bool:
-        if sys.platform == "win32":  # which can ask sockets alone
+        if sys.platform == "win32":  # where only sockets can be polled
             return False
         return bool(select.select([], [self._descriptor], [], 0)[1])
 
     def _leave_to_thread(self, view: memoryview) -> None:
         with self._changed:
             self._unsent.append(view)
-            self._held += len(view)
+            self._unsent_size += len(view)
             self._changed.notify_all()
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="npulens-output", daemon=True)
@@ -90,5 +90,5 @@ class Pipe:
 
     def _note(self, written: int) -> None:
         with self._changed:
-            self._held -= written
+            self._unsent_size -= written
             self._changed.notify_all()

@@ -94,7 +94,7 @@ class Protocol(LanguageServerProtocol):
             raise JsonRpcInvalidRequest(f"The server is {state}.")
 
     def _refuse(self, request: str | int | None, error: JsonRpcException) -> None:
-        """Answer with an error; the id is null where the message tells none."""
+        """Answer with an error; the id is null where the message has none."""
         response = error.to_response_error()
         self._send_data(
             {
@@ -124,9 +124,12 @@ class Protocol(LanguageServerProtocol):
     async def lsp_workspace__execute_command(  # type: ignore[override]
         self, params: types.ExecuteCommandParams
     ) -> Any:
-        """Hand the parameters on whole: progress is reported under a token that is among them.
+        """Pass on all parameters: progress is reported under a token that is among them.
 
         A coroutine, unlike pygls' generator, ends the command when the client cancels it.
+
+        Raises:
+            JsonRpcInvalidParams: There is no such command.
         """
         handler = self.fm.commands.get(params.command)
         if handler is None:
@@ -134,10 +137,7 @@ class Protocol(LanguageServerProtocol):
         return await handler(params)
 
     def structure_message(self, data: dict[str, Any]) -> Any:
-        """Make an object of a message.
-
-        A method with no parameters may come with or without them; other languages send `{}`.
-        """
+        """Make an object of a message; one without parameters may come with `{}`."""
         if data.get("method", "") in _WITHOUT_PARAMETERS:
             data = {**data, "params": None}
         return super().structure_message(data)

@@ -1,1 +1,1 @@
-"""What a client asks for: a file for each kind of request, which answers from the last analysis."""
+"""What a client requests: a file for each kind of request, which answers from the last analysis."""

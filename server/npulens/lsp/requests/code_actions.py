@@ -1,6 +1,6 @@
 """What can be done about findings: fix, fix all, rewrite, silence, explain.
 
-Edits that take an analysis are made when the user has chosen the action, where the client asks for
+Edits that take an analysis are made when the user has chosen the action, where the client requests
 them then; each action carries what it needs for that as its data.
 """
 
@@ -41,7 +41,7 @@ KINDS = (QUICK_FIX, REWRITE, FIX_ALL_KIND, EXPLAIN_KIND)
 
 @dataclass(frozen=True)
 class _Request:
-    """What is asked: a range of a part of a text, and the kinds of actions that are wanted."""
+    """The request: a range of a part of a text, and the kinds of actions that are wanted."""
 
     analysis: Analysis
     part: Part
@@ -49,22 +49,22 @@ class _Request:
     only: Sequence[str] | None
 
     def wants(self, kind: str) -> bool:
-        """Whether a kind of actions, or one that it belongs to, is asked for."""
+        """Whether a kind of actions, or one that it belongs to, is requested."""
         if self.only is None:
             return True
         return any(not given or f"{kind}.".startswith(f"{given}.") for given in self.only)
 
     @property
-    def asks_for_source(self) -> bool:
-        """Whether actions for the whole file are asked for, not just whatever there is."""
+    def wants_source(self) -> bool:
+        """Whether actions for the whole file are requested, not just whatever there is."""
         return any(self.only or ()) and self.wants(FIX_ALL_KIND)
 
-    def says(self, name: MessageId, /, **values: str) -> str:
+    def text(self, name: MessageId, /, **values: str) -> str:
         return message(name, **values).in_language(self.analysis.terms.language)
 
 
 def actions(request: _Request) -> Iterator[types.CodeAction]:
-    """All that is on offer; edits are left out if they can be asked for later."""
+    """All that is on offer; edits are left out if they can be requested later."""
     here = [
         index
         for index, finding in enumerate(request.analysis.findings)
@@ -78,11 +78,11 @@ def actions(request: _Request) -> Iterator[types.CodeAction]:
         yield from _suppressions(request, here)
     if request.wants(EXPLAIN_KIND):
         for code in dict.fromkeys(request.analysis.findings[index].rule.code for index in here):
-            title = request.says("editor.explain", code=code)
+            title = request.text("editor.explain", code=code)
             command = types.Command(title, EXPLAIN_COMMAND, arguments=[code])
             yield types.CodeAction(title, EXPLAIN_KIND, command=command)
-    if request.asks_for_source and _is_fixable(request.analysis.findings):
-        yield _lazy(request, request.says("editor.fix-all"), FIX_ALL_KIND, {"do": "fix all"})
+    if request.wants_source and _is_fixable(request.analysis.findings):
+        yield _lazy(request, request.text("editor.fix-all"), FIX_ALL_KIND, {"do": "fix all"})
     if request.wants(REWRITE):
         yield from _rewrites(request)
 
@@ -98,15 +98,15 @@ def _fixes(request: _Request, index: int) -> Iterator[types.CodeAction]:
     for number, fix in enumerate(finding.fixes):
         title = fix.title.in_language(request.analysis.terms.language)
         is_safe = fix.applicability is Applicability.SAFE
-        title = title if is_safe else request.says("editor.unsafe", title=title)
+        title = title if is_safe else request.text("editor.unsafe", title=title)
         action = _lazy(request, title, kind, {"do": "fix", "finding": index, "fix": number})
         action.diagnostics = [diagnostic]
         action.is_preferred = number == 0 and is_safe
         yield action
     if not finding.fixes and request.analysis.terms.shows_disabled and not is_rewrite:
-        title = request.says("editor.no-fix", code=finding.rule.code)
+        title = request.text("editor.no-fix", code=finding.rule.code)
         reason = types.CodeActionDisabled(
-            request.says("editor.by-hand", message=diagnostic.message)
+            request.text("editor.by-hand", message=diagnostic.message)
         )
         yield types.CodeAction(title, kind, diagnostics=[diagnostic], disabled=reason)
 
@@ -120,9 +120,9 @@ def _of_rule(request: _Request, code: str, here: Sequence[int]) -> Iterator[type
     found = [f.fixes[0].applicability for f in findings if f.rule.code == code and f.fixes]
     fixable = [each for each in found if each in Applicability.UNSAFE.included]
     if len(fixable) > 1:
-        title = request.says("editor.fix-all-of-rule", code=code)
+        title = request.text("editor.fix-all-of-rule", code=code)
         if any(each is not Applicability.SAFE for each in fixable):
-            title = request.says("editor.unsafe", title=title)
+            title = request.text("editor.unsafe", title=title)
         action = _lazy(request, title, QUICK_FIX, {"do": "fix rule", "code": code})
         action.diagnostics = [diagnostics[i] for i in here if findings[i].rule.code == code]
         yield action
@@ -139,8 +139,8 @@ def _suppressions(request: _Request, here: Sequence[int]) -> Iterator[types.Code
         code = finding.rule.code
         line = document.position_at(finding.span.start).line
         titles = {
-            "line": request.says("editor.suppress-on-line", code=code),
-            "file": request.says("editor.suppress-in-file", code=code),
+            "line": request.text("editor.suppress-on-line", code=code),
+            "file": request.text("editor.suppress-in-file", code=code),
         }
         for where, at in (("line", line), ("file", -1)):
             data = {"do": "suppress", "finding": index, "where": where}
@@ -165,7 +165,7 @@ def _rewrites(request: _Request) -> Iterator[types.CodeAction]:
         for finding in request.analysis.findings
         if finding.span.start <= request.span.end and request.span.start <= finding.span.end
     ):
-        yield _lazy(request, request.says("editor.agnostic-style"), REWRITE, {"do": "agnostic"})
+        yield _lazy(request, request.text("editor.agnostic-style"), REWRITE, {"do": "agnostic"})
 
 
 def _lazy(request: _Request, title: str, kind: str, data: dict[str, Any]) -> types.CodeAction:
@@ -228,7 +228,7 @@ def _is_of_imports(text: str) -> bool:
 
 
 def _joined(text: str, edits: Sequence[Edit]) -> Edit:
-    """Edits in the order of their places, and what stands between them, as one."""
+    """Edits in the order of their places, and what is between them, as one."""
     start, end = edits[0].span.start, edits[-1].span.end
     shifted = (edit.shifted(-start) for edit in edits)
     return Edit(Span(start, end), apply_edits(text[start:end], shifted))

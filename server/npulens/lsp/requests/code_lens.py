@@ -1,4 +1,4 @@
-"""What stands above lines: how far the migration of a file is, and what hurts in functions."""
+"""Code lenses: how far the migration of a file is, and what hurts in functions."""
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
@@ -42,20 +42,20 @@ def _names_npu(analysis: Analysis) -> bool:
 
 
 def reported_functions(analysis: Analysis, language: Language) -> Iterator[tuple[Span, str]]:
-    """The names of functions with dynamic shapes or waits that are worth telling, and how many."""
+    """The names of functions with dynamic shapes or waits that are worth showing, and how many."""
     text = analysis.view.document.text
     functions = [hint.span for hint in analysis.shapes.hints if not hint.shape]
-    held: list[list[Ranked]] = [[] for _ in functions]
+    by_function: list[list[Ranked]] = [[] for _ in functions]
     for ranked in analysis.shapes.ranked:
         index = bisect_right(functions, ranked.hotspot.span) - 1
-        # What stands in a function within a function belongs to neither.
+        # What is in a nested function belongs to neither.
         name = ranked.hotspot.function.rpartition(".")[2]
         if index >= 0 and text[slice(*functions[index])] == name and _is_reported(ranked, analysis):
-            held[index].append(ranked)
-    for span, found in zip(functions, held, strict=True):
-        told = _counted(found, language)
-        if told:
-            yield span, told
+            by_function[index].append(ranked)
+    for span, found in zip(functions, by_function, strict=True):
+        shown = _counted(found, language)
+        if shown:
+            yield span, shown
 
 
 def _is_reported(ranked: Ranked, analysis: Analysis) -> bool:
@@ -66,17 +66,17 @@ def _is_reported(ranked: Ranked, analysis: Analysis) -> bool:
 
 def _counted(found: Sequence[Ranked], language: Language) -> str:
     shapes = sum(ranked.hotspot.is_shape for ranked in found)
-    waits = sum(ranked.hotspot.synchronizes for ranked in found)
+    synchronizations = sum(ranked.hotspot.synchronizes for ranked in found)
     counts = [plural("editor.shapes", shapes)] if shapes else []
-    if waits:
-        counts.append(plural("editor.syncs", waits))
+    if synchronizations:
+        counts.append(plural("editor.syncs", synchronizations))
     if not counts:
         return ""
     comma = message("punctuation.list").in_language(language)
-    told = comma.join(text.in_language(language) for text in counts)
+    shown = comma.join(text.in_language(language) for text in counts)
     reach = found[0].reach  # of one function, so the same for all
     key = "training" if reach.is_hot else "evaluation" if reach.is_cold else "unknown"
-    return message_of("editor-lens", key, counts=told).in_language(language)
+    return message_of("editor-lens", key, counts=shown).in_language(language)
 
 
 def register(server: NpulensServer) -> None:
@@ -98,9 +98,9 @@ def register(server: NpulensServer) -> None:
         if title:
             command = types.Command(title, MIGRATE_FILE, arguments=[opened.uri])
             lenses.append(types.CodeLens(_FIRST_LINE, command))
-        for span, told in reported_functions(analysis, language):
+        for span, shown in reported_functions(analysis, language):
             place = view.locate(span, analysis.terms.encoding)
             if place.part.uri == uri:
-                command = types.Command(told, RANK_SHAPES, arguments=[opened.uri])
+                command = types.Command(shown, RANK_SHAPES, arguments=[opened.uri])
                 lenses.append(types.CodeLens(place.range, command))
         return lenses or None

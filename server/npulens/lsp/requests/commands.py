@@ -79,7 +79,11 @@ class _Commands:
         return edit is not None and await self._apply(edit, message("editor.fix-all").en)
 
     async def explain_rule(self, params: types.ExecuteCommandParams) -> str:
-        """The page of a rule, which is shown as a message, too."""
+        """The page of a rule, which is shown as a message, too.
+
+        Raises:
+            JsonRpcInvalidParams: There is no such rule.
+        """
         code = _argument(params, 0, str)
         for opened in self._session.opened.values():
             if opened.file_context is not None:
@@ -111,7 +115,7 @@ class _Commands:
     async def migrate_workspace(self, params: types.ExecuteCommandParams) -> dict[str, Any]:
         """Offer the fixes of all files as one change, which a client may show before it is made.
 
-        Such a client has each edit ticked. What of them was taken, it tells by its changes.
+        Such a client has each edit ticked. Its changes show which of them were taken.
         """
         allowed = _applicability(params, 0)
         files = fixes = 0
@@ -135,7 +139,11 @@ class _Commands:
         return {"files": files, "fixes": fixes, "applied": is_applied}
 
     async def write_report(self, params: types.ExecuteCommandParams) -> dict[str, Any]:
-        """Write the findings of the workspace to a file, as `check` prints them in JSON."""
+        """Write the findings of the workspace to a file, as `check` prints them in JSON.
+
+        Raises:
+            JsonRpcInvalidParams: The argument is no file: URI.
+        """
         target = file_path(_argument(params, 0, str))
         if target is None:
             raise JsonRpcInvalidParams("A report is written to a file: URI.")
@@ -153,7 +161,7 @@ class _Commands:
     async def rank_shapes(self, params: types.ExecuteCommandParams) -> list[dict[str, Any]]:
         """The dynamic shapes of an open document or, without one, of the workspace.
 
-        The worst come first; those are shown as a message, too, unless `{"quiet": true}` asks for
+        The worst come first; those are shown as a message, too, unless `{"quiet": true}` requests
         the answer alone.
         """
         given = params.arguments or []
@@ -166,8 +174,8 @@ class _Commands:
                     records += found
         records.sort(key=lambda record: -record["score"])
         if not _wants(given, "quiet"):
-            told = summary(records, self._session.terms.language)
-            shown = types.ShowMessageParams(types.MessageType.Info, told)
+            text = summary(records, self._session.terms.language)
+            shown = types.ShowMessageParams(types.MessageType.Info, text)
             self._server.window_show_message(shown)
         return records
 
@@ -345,7 +353,7 @@ def _argument(params: types.ExecuteCommandParams, index: int, kind: type[Any]) -
 
 
 def _applicability(params: types.ExecuteCommandParams, index: int) -> Applicability:
-    """`{"unsafe": true}` asks for fixes that have to be read, too."""
+    """`{"unsafe": true}` includes unsafe fixes."""
     given = (params.arguments or [])[index : index + 1]
     return Applicability.UNSAFE if _wants(given, "unsafe") else Applicability.SAFE
 

@@ -1,4 +1,4 @@
-"""Diagnostics for clients that ask for them: of one document, and of the whole workspace."""
+"""Diagnostics for clients that request them: of one document, and of the whole workspace."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -23,8 +23,8 @@ from npulens.workspace.runs.overview import FileState
 _FILES_AT_ONCE = 50
 _DIAGNOSTICS_AT_ONCE = 200
 """To write so many down takes the loop 10 ms."""
-_WORTH_TELLING = 20
-"""For a check of fewer files no progress is shown that nobody asked for."""
+_WORTH_PROGRESS = 20
+"""For a check of fewer files no progress is shown that nobody requested."""
 _THIS_PROCESS = token_hex(4)
 
 _Report = types.WorkspaceDocumentDiagnosticReport
@@ -36,7 +36,7 @@ def result_id(found: Sequence[types.Diagnostic]) -> str:
 
 
 def register(server: NpulensServer) -> None:
-    """Answer who asks for diagnostics."""
+    """Answer requests for diagnostics."""
     session = server.session
 
     @server.feature(
@@ -56,7 +56,7 @@ def register(server: NpulensServer) -> None:
             return types.RelatedFullDocumentDiagnosticReport([])
         analysis = await session.analysis(uri)
         if analysis is None:
-            raise _AskAgainError
+            raise _RetryError
         found = session.diagnostics(analysis, uri)
         identity = result_id(found)
         if identity == params.previous_result_id:
@@ -68,8 +68,8 @@ def register(server: NpulensServer) -> None:
         params: types.WorkspaceDiagnosticParams,
     ) -> types.WorkspaceDiagnosticReport:
         sent: list[_Report] = []
-        async for portion in _Asked(server, params).portions():
-            # Open documents are asked for on their own, with the text that the editor has.
+        async for portion in _WorkspaceRequest(server, params).portions():
+            # Open documents are requested on their own, with the text that the editor has.
             # Those of a notebook that has been opened are of its cells, and none of its file.
             kept = [
                 _nothing_in(each.uri) if each.uri in session.opened else each
@@ -96,7 +96,7 @@ class _Folder(NamedTuple):
     terms: ClientTerms
 
 
-class _Asked:
+class _WorkspaceRequest:
     """One request for the whole workspace; the work is done on threads and in processes."""
 
     def __init__(self, server: NpulensServer, params: types.WorkspaceDiagnosticParams) -> None:
@@ -104,7 +104,7 @@ class _Asked:
         title = message("editor.check-workspace").in_language(session.terms.language)
         self._overview = server.overview
         self._progress = Progress(server, title, params.work_done_token)
-        self._is_asked_for_progress = params.work_done_token is not None
+        self._is_progress_requested = params.work_done_token is not None
         self._known = {each.uri: each.value for each in params.previous_result_ids}
         self._is_cancelled = Event()
         self._to_check = self._checked = 0
@@ -119,7 +119,7 @@ class _Asked:
         portions = self._portions()
         try:
             while (portion := await asyncio.to_thread(next, portions, None)) is not None:
-                if self._is_asked_for_progress or self._to_check >= _WORTH_TELLING:
+                if self._is_progress_requested or self._to_check >= _WORTH_PROGRESS:
                     await self._progress.begin()
                     done, total = self._checked, max(self._to_check, 1)
                     self._progress.go_on(f"{done}/{self._to_check}", 100 * done // total)
@@ -131,16 +131,16 @@ class _Asked:
     def _portions(self) -> Iterator[list[_Report]]:
         """Runs on a thread; a portion may be empty."""
         portion: list[_Report] = []
-        held = checked = 0
+        collected = checked = 0
         for state, terms in self._states():
             report = self._report(state, terms)
             if report is not None:
                 portion.append(report)
-                held += len(getattr(report, "items", ()))
+                collected += len(getattr(report, "items", ()))
             checked += 1
-            if checked >= _FILES_AT_ONCE or held >= _DIAGNOSTICS_AT_ONCE:
+            if checked >= _FILES_AT_ONCE or collected >= _DIAGNOSTICS_AT_ONCE:
                 yield portion
-                portion, held, checked = [], 0, 0
+                portion, collected, checked = [], 0, 0
         yield portion
 
     def _states(self) -> Iterator[tuple[FileState, ClientTerms]]:
@@ -158,7 +158,7 @@ class _Asked:
         self._to_check += to_check
 
     def _report(self, state: FileState, terms: ClientTerms) -> _Report | None:
-        """The report on a file in which something is, or was when last asked."""
+        """The report on a file in which something is, or was at the last request."""
         uri = state.path.as_uri()
         before = self._known.get(uri)
         if before is None and not state.has_findings:
@@ -173,7 +173,7 @@ class _Asked:
         return types.WorkspaceFullDocumentDiagnosticReport(uri, found, result_id=identity)
 
 
-class _AskAgainError(JsonRpcException):
+class _RetryError(JsonRpcException):
     """The text has changed while it was analysed."""
 
     CODE = types.LSPErrorCodes.ServerCancelled.value

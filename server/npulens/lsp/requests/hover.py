@@ -76,33 +76,33 @@ def _named(opened: OpenDocument, analysis: Analysis, offset: int) -> tuple[NameF
 def _of_name(facts: NameFacts, language: Language) -> Iterator[str]:
     yield f"**`{facts.name}`**"
     if facts.becomes is not None:
-        yield _said("editor.on-the-npu", language, name=facts.becomes)
+        yield _text("editor.on-the-npu", language, name=facts.becomes)
     elif facts.rule is not None and facts.rule.family == "device":
-        yield _said("editor.no-counterpart", language)
+        yield _text("editor.no-counterpart", language)
     for_any = neutral_name(facts.name)
     if for_any is not None:
-        yield _said("editor.agnostic-name", language, name=for_any)
+        yield _text("editor.agnostic-name", language, name=for_any)
     if facts.since is not None:
-        yield _said("editor.since", language, version=str(facts.since))
+        yield _text("editor.since", language, version=str(facts.since))
     if facts.replaces:
         names = ", ".join(f"`{name}`" for name in facts.replaces[:8])
-        yield _said("editor.replaces", language, names=names)
+        yield _text("editor.replaces", language, names=names)
     if facts.note is not None:
         yield facts.note.in_language(language)
     elif facts.rule is not None and facts.rule.family == "fused":
         yield facts.rule.explanation.in_language(language)
     if facts.shimmed:
-        yield _said("editor.shimmed", language)
+        yield _text("editor.shimmed", language)
     if facts.statuses:
         rows = [_status(status, language) for status in facts.statuses]
         yield "\n".join(
-            [f"| PyTorch | {_said('editor.on-npu', language)} |", "| --- | --- |", *rows]
+            [f"| PyTorch | {_text('editor.on-npu', language)} |", "| --- | --- |", *rows]
         )
     if facts.rule is not None:
         yield _titled(facts.rule, language)
     if facts.sources:
         source = _plain("; ".join(facts.sources))
-        yield f"*{_said('editor.source', language, source=source)}*"
+        yield f"*{_text('editor.source', language, source=source)}*"
 
 
 def _status(status: ReleaseStatus, language: Language) -> str:
@@ -110,16 +110,16 @@ def _status(status: ReleaseStatus, language: Language) -> str:
     if status.last != status.first:
         releases += f" – {status.last}"
     support = message("editor.supported" if status.listed else "editor.not-listed")
-    told = []
+    limits = []
     for limit in status.limits:
         if limit.note is not None:
-            told.append(limit.note.in_language(language))
+            limits.append(limit.note.in_language(language))
         else:
             limited = message("editor.unsupported" if limit.always else "editor.limited")
-            told.append(limited.in_language(language))
+            limits.append(limited.in_language(language))
         if limit.dtypes:
-            told[-1] += " " + ", ".join(f"`{dtype}`" for dtype in limit.dtypes)
-    shown = " ".join(dict.fromkeys(told)) or support.in_language(language)
+            limits[-1] += " " + ", ".join(f"`{dtype}`" for dtype in limit.dtypes)
+    shown = " ".join(dict.fromkeys(limits)) or support.in_language(language)
     return f"| {releases} | {shown} |"
 
 
@@ -137,7 +137,7 @@ def _of_finding(finding: Finding, language: Language) -> Iterator[str]:
 
 
 def _of_settled(finding: Finding, analysis: Analysis) -> Iterator[str]:
-    """What stands at a place where nothing is to be done, and why."""
+    """The code of a place where nothing is to be done, and why."""
     settlement = finding.settlement
     if settlement is None:
         return
@@ -149,12 +149,12 @@ def _of_settled(finding: Finding, analysis: Analysis) -> Iterator[str]:
         link = "" if "#" in place.part.uri else f"{place.part.uri}#L{place.range.start.line + 1}"
     why = read_reasons(rules_folder())[settlement.reason].why
     code = shortened(view.document, finding.span)
-    told = why_settled(view.document, finding.span, settlement, why, link)
-    yield f"**{_said('editor.settled', language)}** {_titled(finding.rule, language)}"
-    yield f"`{code}`{_said('punctuation.colon', language)}{told.in_language(language)}"
+    reason = why_settled(view.document, finding.span, settlement, why, link)
+    yield f"**{_text('editor.settled', language)}** {_titled(finding.rule, language)}"
+    yield f"`{code}`{_text('punctuation.colon', language)}{reason.in_language(language)}"
 
 
-def _said(name: MessageId, language: Language, /, **values: str) -> str:
+def _text(name: MessageId, language: Language, /, **values: str) -> str:
     return message(name, **values).in_language(language)
 
 

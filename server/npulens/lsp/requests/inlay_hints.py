@@ -27,7 +27,7 @@ def hints(analysis: Analysis, uri: str, span: Span) -> Iterator[types.InlayHint]
     for index, hint in enumerate(known[first:], first):
         if hint.span.end > span.end:
             return
-        if not _says_something(hint):
+        if not _is_informative(hint):
             continue
         shape = hint.shape
         if len(shape) > _LONGEST:
@@ -40,7 +40,7 @@ def hints(analysis: Analysis, uri: str, span: Span) -> Iterator[types.InlayHint]
         )
 
 
-def _says_something(hint: Hint) -> bool:
+def _is_informative(hint: Hint) -> bool:
     """Functions have no shape; of one that does not depend on data, some size has to be known."""
     return bool(hint.shape) and (hint.is_dynamic or any(map(str.isalnum, hint.shape)))
 
@@ -58,7 +58,7 @@ def tooltip(analysis: Analysis, hint: Hint) -> str:
 
 
 def register(server: NpulensServer) -> None:
-    """Answer who asks for hints."""
+    """Answer requests for hints."""
     session = server.session
 
     @server.feature(types.TEXT_DOCUMENT_INLAY_HINT, types.InlayHintOptions(resolve_provider=True))
@@ -85,7 +85,7 @@ def register(server: NpulensServer) -> None:
 
 
 def _resolves(server: NpulensServer) -> bool:
-    """Whether the client asks for a tooltip when the user wants to see it."""
+    """Whether the client requests a tooltip when the user wants to see it."""
     support = get_capability(server.client_capabilities, "text_document.inlay_hint.resolve_support")
     return "tooltip" in getattr(support, "properties", ())
 

@@ -20,7 +20,7 @@ _WORD = re.compile(r"[\w-]+")
 
 
 def codes_in(analysis: Analysis) -> Iterator[tuple[Span, str]]:
-    """Where codes and names of rules stand: in suppression comments, and in a configuration."""
+    """Where codes and names of rules are: in suppression comments, and in a configuration."""
     document = analysis.view.document
     text = document.text
     if document.path.endswith(CONFIGURATION_FILES):
@@ -34,7 +34,7 @@ def codes_in(analysis: Analysis) -> Iterator[tuple[Span, str]]:
 
 
 def register(server: NpulensServer) -> None:
-    """Answer who asks for links."""
+    """Answer requests for links."""
     session = server.session
 
     @server.feature(types.TEXT_DOCUMENT_DOCUMENT_LINK)

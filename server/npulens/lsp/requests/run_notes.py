@@ -28,8 +28,8 @@ def run_notes(folder: Path, found: Verification) -> Iterator[RunNote]:
         found: What came of it.
     """
     verdict = found.verdict
-    told = [(site.path, site.line, site.name) for site in (*found.cuda_calls, *found.apis)]
-    is_reported = (verdict.path, verdict.line, verdict.detail) in told
+    reported = [(site.path, site.line, site.name) for site in (*found.cuda_calls, *found.apis)]
+    is_reported = (verdict.path, verdict.line, verdict.detail) in reported
     if verdict.path is not None and verdict.line is not None and not is_reported:
         severity = _severity(verdict.outcome)
         sentence = verdict_sentence(verdict, found.steps, placed=False)
@@ -56,5 +56,5 @@ def _severity(outcome: Outcome) -> types.DiagnosticSeverity:
 def _note(
     folder: Path, site: Site, severity: types.DiagnosticSeverity, code: str, name: MessageId
 ) -> RunNote:
-    told = message(name, name=site.name, count=site.count, kind=kind_of_site(site))
-    return RunNote(str(folder / site.path), site.line, site.cell, severity, code, told)
+    sentence = message(name, name=site.name, count=site.count, kind=kind_of_site(site))
+    return RunNote(str(folder / site.path), site.line, site.cell, severity, code, sentence)

@@ -69,10 +69,10 @@ class ScriptRuns:
             request = options.request(root, real.relative_to(root).as_posix(), around)
             found = await self._found(request, around.catalogue, progress)
         language = terms.in_project(around.configuration.language).language
-        told = _message(found, language)
+        shown = _message(found, language)
         is_good = found.verdict.outcome in GOOD | {Outcome.LIMIT_REACHED}
         kind = types.MessageType.Info if is_good else types.MessageType.Warning
-        self._server.window_show_message(types.ShowMessageParams(kind, f"npulens: {told}"))
+        self._server.window_show_message(types.ShowMessageParams(kind, f"npulens: {shown}"))
         notes = [*run_notes(root, found)]
         documents = {str(root / path): document for path, document in found.documents.items()}
         self._session.runs.take(documents, notes)
@@ -81,7 +81,7 @@ class ScriptRuns:
         return {
             "status": status(found.verdict.outcome).value,
             "outcome": found.verdict.outcome.value,
-            "message": told,
+            "message": shown,
             "steps": found.steps,
             "diagnostics": len(notes),
         }
@@ -172,7 +172,7 @@ class _Options:
         return value
 
     def request(self, folder: Path, script: str, around: FileContext) -> Request:
-        """What is asked for, of a script below a folder."""
+        """The request to run a script below a folder."""
         migration = CopyMigration(
             around.configuration, around.catalogue, self.applicability, jobs=1
         )

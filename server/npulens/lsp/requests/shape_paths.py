@@ -35,7 +35,7 @@ def paths_at(analysis: Analysis, offset: int) -> tuple[list[str], Span] | None:
         return None
     place = min((span for span, _ in near), key=lambda span: span.end - span.start)
     found = [ranked for span, ranked in near if span == place][:_MOST_PATHS]
-    return ["\n\n".join(_told(analysis, ranked, named)) for ranked in found], place
+    return ["\n\n".join(_paragraphs(analysis, ranked, named)) for ranked in found], place
 
 
 def _places(ranked: Ranked, named: _Named) -> Iterator[Span]:
@@ -44,7 +44,7 @@ def _places(ranked: Ranked, named: _Named) -> Iterator[Span]:
     yield from (hint.span for hint in named.get(ranked.hotspot.span, ()))
 
 
-def _told(analysis: Analysis, ranked: Ranked, named: _Named) -> Iterator[str]:
+def _paragraphs(analysis: Analysis, ranked: Ranked, named: _Named) -> Iterator[str]:
     language, view, hotspot = analysis.terms.language, analysis.view, ranked.hotspot
     title, here = _kind(ranked)
     score = message("editor.score", score=ranked.score).in_language(language)
@@ -83,7 +83,7 @@ def _steps(analysis: Analysis, ranked: Ranked, named: _Named) -> Iterator[tuple[
 
 
 def in_its_line(code: str, span: Span, view: View, language: Language) -> str:
-    """What is said of a span, after the line that it starts in, and in a notebook the cell."""
+    """The text for a span, after the line that it starts in, and in a notebook the cell."""
     part = view.part_of(span.start)
     line = place_at(part.document, span.start - part.start).line
     if len(view.parts) == 1:

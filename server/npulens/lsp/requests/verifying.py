@@ -1,7 +1,7 @@
 """The commands that run a script on the emulated NPU, and clear what it has left.
 
 A run executes code of the workspace. It is done for the command alone, which a client sends when
-its user asks for that; nothing else in the server starts one.
+its user requests that; nothing else in the server starts one.
 """
 
 from typing import Any

@@ -33,7 +33,7 @@ class ClientSettings:
 
     Attributes:
         project: What counts where the configuration of the project says nothing.
-        language: The language that the user asked for, or `None`.
+        language: The language that the user requested, or `None`.
         log_level: From which level on records are sent to the client.
         code_lens: Whether the state of a file is shown above its first line.
         inlay_hints: Whether hints are shown within lines.

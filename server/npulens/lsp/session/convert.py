@@ -36,20 +36,20 @@ class ClientTerms:
     Attributes:
         encoding: The unit of columns.
         language: The language of messages and titles.
-        language_is_asked_for: The user chose it, so that a project's own choice does not count.
+        is_language_chosen: The user chose it, so that a project's own choice does not count.
         versioned_edits: The client takes edits that name the version of the text they are for.
         annotated_edits: It takes edits with a label, which it shows in a preview.
         edit_metadata: It wants to know what an edit is for.
         related_places: It shows other places that belong to a diagnostic.
         tags: The tags of diagnostics that it shows.
-        pulls: It asks for diagnostics, so that none are pushed.
-        resolves_edits: It asks for the edit of a code action when the user chooses that.
+        pulls: It requests diagnostics, so that none are pushed.
+        resolves_edits: It requests the edit of a code action when the user chooses that.
         shows_disabled: It shows code actions that cannot be had, with the reason.
     """
 
     encoding: PositionEncoding = PositionEncoding.UTF16
     language: Language = "en"
-    language_is_asked_for: bool = False
+    is_language_chosen: bool = False
     versioned_edits: bool = False
     annotated_edits: bool = False
     edit_metadata: bool = False
@@ -60,14 +60,14 @@ class ClientTerms:
     shows_disabled: bool = False
 
     def speaking(self, language: Language | None) -> "ClientTerms":
-        """The terms for a user who asked for a language, or for none."""
+        """The terms for a user who requested a language, or for none."""
         if language is None:
             return self
-        return replace(self, language=language, language_is_asked_for=True)
+        return replace(self, language=language, is_language_chosen=True)
 
     def in_project(self, language: Language | None) -> "ClientTerms":
         """The terms for the documents of a project that may have a language of its own."""
-        if language is None or self.language_is_asked_for:
+        if language is None or self.is_language_chosen:
             return self
         return replace(self, language=language)
 
@@ -107,7 +107,13 @@ def _known_tags(support: object) -> frozenset[types.DiagnosticTag]:
 
 
 def to_diagnostic(finding: Finding, view: View, terms: ClientTerms) -> types.Diagnostic:
-    """A finding as the editor shows it."""
+    """A finding as the editor shows it.
+
+    Args:
+        finding: The finding.
+        view: The document in which it is.
+        terms: What the client supports.
+    """
     page = page_uri(finding.rule, terms.language)
     related = []
     for part in finding.related:
@@ -133,7 +139,7 @@ def to_diagnostic(finding: Finding, view: View, terms: ClientTerms) -> types.Dia
 
 
 def _message(finding: Finding, view: View, language: Language) -> str:
-    """What a finding says; of a notebook that is not open, it tells the cell, too."""
+    """What a finding says; of a notebook that is not open, it names the cell, too."""
     message = finding.message(language)
     if isinstance(view, NotebookFile):
         return f"{shown_place(view.document, finding.span.start)}: {message}"

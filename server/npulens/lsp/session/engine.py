@@ -35,8 +35,8 @@ class OpenDocument:
         file_context: What counts for it; `None` until that was looked up.
         mentions_shim: Whether the text named `transfer_to_npu` when it was last opened or saved.
         is_code_saved: It was saved, and may have changed what is known of its project.
-        shapes_shown: What an editor that has asked shows of shapes, wherever that stands; `None`
-            before the first analysis.
+        shapes_shown: What an editor shows of shapes, if it requested that; `None` before the first
+            analysis.
         statements: What its last analysis found. Belongs to the analysis thread.
     """
 

@@ -72,7 +72,7 @@ class NpulensServer(LanguageServer):
         if self.is_confined and not self.session.is_in_workspace(path):
             raise JsonRpcInvalidParams(f"{path} is in no folder of the workspace.")
 
-    # What the session tells the client
+    # What the session sends to the client
 
     def publish(self, uri: str, found: list[types.Diagnostic], version: int | None) -> None:
         """Show diagnostics."""
@@ -89,12 +89,12 @@ class NpulensServer(LanguageServer):
             )
 
     def refresh(self) -> None:
-        """Ask to be asked again for what has been answered before."""
+        """Let the client request again what has been answered before."""
         for method in self.refreshable:
             self.protocol.send_request(method, None)
 
     def refresh_shapes(self) -> None:
-        """Ask to be asked again for what is shown of shapes."""
+        """Let the client request again what is shown of shapes."""
         for method in _SHOW_SHAPES:
             if method in self.refreshable:
                 self.protocol.send_request(method, None)

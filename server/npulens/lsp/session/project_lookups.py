@@ -44,7 +44,7 @@ class Looks:
         self._of: dict[str, _Folder] = {}
 
     def submit(self, uri: str, look: Look) -> None:
-        """Look up what counts for a document; what was asked for it before is forgotten."""
+        """Look up what counts for a document; earlier lookups for it are forgotten."""
         folder = self._folders.get(look.folder)
         if folder is None:
             folder = self._folders[look.folder] = _Folder(

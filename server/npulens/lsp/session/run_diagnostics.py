@@ -48,10 +48,7 @@ class RunNote:
 
 
 class RunDiagnostics:
-    """The diagnostics of the last run.
-
-    They belong to the texts that were run: another text of the same file has none.
-    """
+    """The diagnostics of the last run, for the very texts that were run."""
 
     def __init__(self) -> None:
         """There was no run yet."""

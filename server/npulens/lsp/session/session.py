@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 
 class Client(Protocol):
-    """What a session tells the client without being asked."""
+    """What a session sends to the client without a request."""
 
     def publish(self, uri: str, found: list[types.Diagnostic], version: int | None) -> None:
         """Show diagnostics."""
@@ -36,10 +36,10 @@ class Client(Protocol):
         """Tell the user of a mistake that only the user can mend."""
 
     def refresh(self) -> None:
-        """Ask to be asked again for what has been answered before."""
+        """Let the client request again what has been answered before."""
 
     def refresh_shapes(self) -> None:
-        """Ask to be asked again for what is shown of shapes."""
+        """Let the client request again what is shown of shapes."""
 
     def trace(self, message: str) -> None:
         """Tell what was done, if somebody wants to follow that."""
@@ -49,7 +49,7 @@ class Client(Protocol):
 
 
 class Session:
-    """What one client has told, and what it shall be told.
+    """What one client has sent, and what it shall receive.
 
     Next to nothing is computed here: a change makes a new document and puts it into its slot.
     What a file needs to know of the disk is looked up on other threads, when it is opened or
@@ -67,7 +67,7 @@ class Session:
         self.runs = RunDiagnostics()
         self._client = client
         self._cells: dict[str, str] = {}
-        self._told: dict[str, str] = {}
+        self._reported: dict[str, str] = {}
         self._looks = Looks(self._looked, self._failed)
         self._analyses = LatestWins[str, Task, Analysis](
             Analyser().run, self._deliver, self._failed
@@ -138,7 +138,7 @@ class Session:
             self._looks.forget(uri)
             self._analyses.forget(uri)
             self._clear(opened, set())
-            self._told.pop(uri, None)
+            self._reported.pop(uri, None)
             opened.statements = StatementCache()
 
     def of_document(self, uri: str) -> OpenDocument | None:
@@ -224,7 +224,7 @@ class Session:
         return [each for each, context in contexts if context and context.project == project]
 
     def _is_analysed(self, opened: OpenDocument) -> bool:
-        """Whether the last analysis is of the text as it is, told as it has to be told.
+        """Whether the last analysis is of the text as it is, in the terms that the client needs.
 
         Saving changes nothing then, and what was offered before, such as actions, still holds.
         """
@@ -237,10 +237,10 @@ class Session:
     def _notify(self, uri: str, problem: str | None) -> None:
         """Say what is wrong with a configuration, once for all documents that it is for."""
         if problem is None:
-            self._told.pop(uri, None)
+            self._reported.pop(uri, None)
             return
-        is_new = problem not in self._told.values()
-        self._told[uri] = problem
+        is_new = problem not in self._reported.values()
+        self._reported[uri] = problem
         if is_new:
             logger.error("%s", problem)
             self._client.say(problem)
@@ -254,7 +254,7 @@ class Session:
         self._analyses.submit(opened.uri, task)
 
     def _terms_for(self, opened: OpenDocument) -> ClientTerms:
-        """The terms of the client, in the language that the user asks for in this folder."""
+        """The terms of the client, in the language that the user requests in this folder."""
         return self.terms.speaking(self.settings_of(self.folder_of(opened.path)).language)
 
     def diagnostics(self, analysis: Analysis, uri: str) -> list[types.Diagnostic]:

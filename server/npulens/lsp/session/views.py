@@ -47,7 +47,7 @@ class View:
 
     Attributes:
         document: The text that is analysed.
-        parts: In the order in which they stand in it, at least one.
+        parts: In their order, at least one.
     """
 
     document: Document
@@ -88,7 +88,7 @@ class NotebookFile(View):
     """The view of a notebook that is not open: places are lines of its file."""
 
     def locate(self, span: Span, encoding: PositionEncoding) -> Located:
-        """The lines of the file in which a span stands, to the start of the next."""
+        """The lines of the file with a span, to the start of the next."""
         start = file_line(self.document, span.start) - 1
         end = file_line(self.document, span.end)
         return Located(self.parts[0], types.Range(types.Position(start, 0), types.Position(end, 0)))
@@ -116,7 +116,7 @@ def joined(path: str, version: int | None, cells: Sequence[tuple[str, Document, 
     text = "\n".join(python for _, _, python in cells)
     language = cells[0][1].language if cells else None
     document = Document(path, text, version, language)
-    # Lines are counted in each cell; which of all cells it is, nobody is told.
+    # Lines are counted in each cell; the number of the cell is not shown.
     marks = [CellMark(part.start, index, 1, 0) for index, part in enumerate(parts, 1)]
     vars(document)["cell_marks"] = marks  # where cached_property keeps what it would compute
     return View(document, tuple(parts))

@@ -81,7 +81,7 @@ class Binding(Calls):
         return [Number(e.id) if _is_length(e, part) else part for e in target.elts]
 
     def name_dimensions(self, target: ast.expr, value: ast.expr) -> None:
-        """`B, N, C = x.shape` tells how many dimensions `x` has."""
+        """`B, N, C = x.shape` shows how many dimensions `x` has."""
         if not isinstance(target, ast.Tuple) or not all(
             isinstance(e, ast.Name) for e in target.elts
         ):

@@ -1,4 +1,4 @@
-"""What the calls in a class tell of the parameters of its methods."""
+"""What the calls in a class show of the parameters of its methods."""
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
@@ -69,7 +69,7 @@ def _none_by_default(arguments: ast.arguments) -> frozenset[str]:
 
 @lru_cache(maxsize=16)
 def _uses(owner: ClassHere) -> Mapping[str, Sequence[tuple[FunctionHere, ast.Call | None]]]:
-    """Calls of methods by their names, with who calls, and `None` where one is handed on."""
+    """Calls of methods by their names, with who calls, and `None` where one is passed on."""
     found: dict[str, list[tuple[FunctionHere, ast.Call | None]]] = {}
     for caller in owner.methods.values():
         called: set[ast.AST] = set()

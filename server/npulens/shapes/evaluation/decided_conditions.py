@@ -1,6 +1,6 @@
 """Conditions that no device decides, and that count for shapes alone.
 
-What a condition comes to on an NPU is asked of `verdicts/conditions.py`. Here is what no device
+What a condition comes to on an NPU is decided by `verdicts/conditions.py`. Here is what no device
 decides: which framework's arms are read, which attention a model of the module can have, and
 whether a list has elements.
 """
@@ -32,7 +32,7 @@ def of_framework(node: ast.expr) -> bool | None:
     return _FRAMEWORKS[value] == isinstance(node.ops[0], ast.Eq)
 
 
-def asks_for_flash(node: ast.expr) -> bool:
+def checks_for_flash(node: ast.expr) -> bool:
     """`config._attn_implementation == "flash_attention_2"`."""
     if not isinstance(node, ast.Compare) or not isinstance(node.ops[0], ast.Eq):
         return False
@@ -46,7 +46,7 @@ def asks_for_flash(node: ast.expr) -> bool:
     )
 
 
-def asked_for_elements(node: ast.expr) -> str:
+def checked_for_elements(node: ast.expr) -> str:
     """`parts` of the condition `parts` or `len(parts) > 0`; empty for another one."""
     if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.Gt, ast.NotEq)):
         length, other = node.left, node.comparators[0]

@@ -1,7 +1,7 @@
 """Functions of other modules whose results have shapes that depend on data.
 
 What such a function returns is kept as plain data, without the places in its module, so that it
-can be handed from file to file and stays the same while that module is edited elsewhere.
+can be passed from file to file and stays the same while that module is edited elsewhere.
 """
 
 import ast
@@ -18,10 +18,10 @@ Elsewhere = OtherModules[ReturnedShape]
 """The functions that a module imports."""
 
 
-def summary_of(value: Value, *, waits: bool) -> ReturnedShape | None:
+def summary_of(value: Value, *, synchronizes: bool) -> ReturnedShape | None:
     """What a function returns, if that depends on data."""
     found = _summary(value, _DEEPEST)
-    return None if found == _NOTHING else found._replace(waits=waits)
+    return None if found == _NOTHING else found._replace(synchronizes=synchronizes)
 
 
 def _summary(value: Value, left: int) -> ReturnedShape:

@@ -9,7 +9,7 @@ _TO_PICTURES = (0, 2, 3, 1)
 """The order of dimensions that libraries for pictures expect."""
 
 
-def hands_out(node: ast.expr | None, function: FunctionHere, *, is_returned: bool) -> bool:
+def returns_array(node: ast.expr | None, function: FunctionHere, *, is_returned: bool) -> bool:
     """Whether an expression turns a result into an array because the caller wants one.
 
     A chain of methods that ends in `numpy()` does, if it orders dimensions as pictures have them,
@@ -20,8 +20,8 @@ def hands_out(node: ast.expr | None, function: FunctionHere, *, is_returned: boo
     chain = _methods(node)
     if any(_name_of(call) == "permute" and _numbers(call) == _TO_PICTURES for call in chain):
         return True
-    said = function.node.returns
-    return is_returned and said is not None and "ndarray" in ast.unparse(said)
+    annotation = function.node.returns
+    return is_returned and annotation is not None and "ndarray" in ast.unparse(annotation)
 
 
 def _methods(node: ast.expr | None) -> Iterator[ast.Call]:

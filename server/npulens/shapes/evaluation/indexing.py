@@ -80,7 +80,7 @@ class Indexing(Frame):
             if owner is UNKNOWN and _is_mask(index):
                 is_many = isinstance(value, Tensor)
                 advice = message("shape.scatter" if is_many else "shape.fill")
-                self.report(MASKED_ASSIGNMENT, target, advice, _STORE_COST, waits=False)
+                self.report(MASKED_ASSIGNMENT, target, advice, _STORE_COST, synchronizes=False)
             return
         parts = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
         has_waited = False  # behind the first number nothing is left to wait for
@@ -96,7 +96,7 @@ class Indexing(Frame):
                     target,
                     message("shape.scatter" if is_many else "shape.fill"),
                     _STORE_COST,
-                    waits=False,
+                    synchronizes=False,
                     is_whole=_are_alike(owner, index),
                 )
             elif _is_number_of_device(index) and not has_waited:
@@ -187,7 +187,7 @@ class Indexing(Frame):
                         node,
                         message("shape.fixed-size"),
                         _SIZE_COST,
-                        waits=False,
+                        synchronizes=False,
                         is_shape=True,
                     )
                     sources |= found
@@ -291,7 +291,7 @@ class _Cursor:
         self.shape = self.shape.without(self.place)
 
     def mask(self, rank: int | None, dim: Dim) -> None:
-        """A mask stands for as many dimensions as it has."""
+        """A mask selects from as many dimensions as it has."""
         if rank is None:
             # Where other dimensions are not known, those behind the mask are not either.
             lead = self.shape.lead[: self.place] if self.place >= 0 else ()

@@ -57,12 +57,12 @@ def _optional(node: Function) -> Iterator[OptionalParameter]:
     ]
     named = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
     defaults += ((_BY_NAME_ONLY, argument, default) for argument, default in named)
-    held = dict(parameters(node, False))
+    values = dict(parameters(node, False))
     for place, argument, default in defaults:
         nothing = _nothing(default)
         if nothing is None:
             continue
-        name, value = argument.arg, held[argument.arg]
+        name, value = argument.arg, values[argument.arg]
         if isinstance(value, Tensor) or name in known_tensors(node):
             yield OptionalParameter(place, name, value, Tensor())
         elif value == CONSTANT:
@@ -77,7 +77,7 @@ def is_optional(node: Function, name: str) -> bool:
 
 
 def _nothing(default: ast.expr | None) -> Value | None:
-    """The value of a default that stands for nothing; `None` for any other."""
+    """The value of a default that means nothing; `None` for any other."""
     is_negative = isinstance(default, ast.UnaryOp) and isinstance(default.op, ast.USub)
     if isinstance(default, ast.UnaryOp) and is_negative:
         default = default.operand
@@ -106,8 +106,8 @@ def given_of(node: Function, filled: Iterable[tuple[str, Value]]) -> frozenset[s
     return frozenset(each.name for each in optional_parameters(node) if each.name in given)
 
 
-def asked_of_parameter(node: ast.expr) -> tuple[str, bool | None]:
-    """A name that a condition may ask about, and what the condition is where that is given."""
+def checked_parameter(node: ast.expr) -> tuple[str, bool | None]:
+    """A name that a condition may check, and what the condition is where that is given."""
     if isinstance(node, ast.Name):
         return node.id, True
     if not (isinstance(node, ast.Compare) and isinstance(node.left, ast.Name)):

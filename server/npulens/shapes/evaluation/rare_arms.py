@@ -9,10 +9,7 @@ from npulens.syntax.walking import nodes_below
 
 @lru_cache(maxsize=1024)
 def is_rare_test(node: ast.expr) -> bool:
-    """Whether a condition holds every so many steps, outside of training or for debugging.
-
-    Also where values are not finite, which is an accident.
-    """
+    """Whether a condition holds rarely: every so many steps, outside of training, or for NaN."""
     if not any(map(_may_be_rare, nodes_below(node))):
         return False
     text = ast.unparse(node)
@@ -55,4 +52,4 @@ _RARE_WORD = re.compile(
     r"training|debug|verbose|is_first|log|epoch|step|is_main|rank|isEnabledFor|sagemaker|is_tracing"
     r"|export|output_type|mps|%|is(?:nan|inf|finite)|pruned_heads"
 )
-"""What stands in names and strings of the conditions above."""
+"""Words in names and strings of the conditions above."""

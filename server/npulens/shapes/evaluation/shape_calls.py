@@ -157,7 +157,7 @@ class Calls(Libraries):
         return result
 
     def _is_drawn(self, node: ast.expr) -> bool:
-        """A number drawn once from a generator that is handed in, such as a seed."""
+        """A number drawn once from a generator that is passed in, such as a seed."""
         return (
             isinstance(node, ast.Call)
             and self.qualified(node.func) == "torch.randint"
@@ -184,11 +184,11 @@ class Calls(Libraries):
             return None
         given = [*call.arguments, *call.keywords.values()]
         if name == "cpu" or any(is_host_device(each) for each in given):
-            waits = not any(
+            synchronizes = not any(
                 keyword.arg == "non_blocking" for keyword in node.keywords
             ) and on_device(value)
             entry = self.session.methods.get("cpu")
-            if waits and entry is not None:
+            if synchronizes and entry is not None:
                 self.report(HOST_READ, node, entry.advice, entry.cost)
             return value._replace(on_host=True)
         kinds = [kind_of_type(each) for each in given if isinstance(each, Foreign)]
@@ -258,7 +258,7 @@ class Calls(Libraries):
         return items_of(tuple(Items(element) for element in result.elements))
 
     def _function_argument(self, node: ast.expr) -> FunctionHere | None:
-        """The function or method of this file that is handed to another."""
+        """The function or method of this file that is passed to another."""
         definitions, owner = self.session.definitions, self.function.owner
         if isinstance(node, ast.Name):
             return definitions.function(node.id)

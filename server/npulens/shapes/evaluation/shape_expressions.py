@@ -6,13 +6,13 @@ from collections.abc import Callable
 from npulens.catalog.message_ids import MessageId
 from npulens.catalog.messages import message
 from npulens.shapes.evaluation.decided_conditions import (
-    asked_for_elements,
-    asks_for_flash,
+    checked_for_elements,
+    checks_for_flash,
     lacks_flash,
     of_framework,
 )
 from npulens.shapes.evaluation.indexing import Indexing
-from npulens.shapes.evaluation.optional import asked_of_parameter, is_given
+from npulens.shapes.evaluation.optional import checked_parameter, is_given
 from npulens.shapes.evaluation.shape_frames import MAX_STEPS, MAX_TOTAL, ExhaustedError
 from npulens.shapes.evaluation.tensor_evidence import Comprehension, targets_of
 from npulens.shapes.operators.shape_operators import apply_operator
@@ -55,7 +55,11 @@ class Expressions(Indexing):
     """Evaluates the expressions of one function."""
 
     def read(self, node: ast.expr | None) -> Value:
-        """What an expression is; what happens in it is noted."""
+        """What an expression is; what happens in it is recorded.
+
+        Raises:
+            ExhaustedError: The evaluation takes too many steps.
+        """
         if node is None:
             return NOTHING
         self.steps += 1
@@ -108,19 +112,19 @@ class Expressions(Indexing):
         return joined(node, self._settled_part).holds
 
     def _settled_part(self, node: ast.expr) -> Answer:
-        held = self._by_values(node)
-        return self.answer(node) if held is None else Answer(held)
+        by_values = self._by_values(node)
+        return self.answer(node) if by_values is None else Answer(by_values)
 
     def _by_values(self, node: ast.expr) -> bool | None:
         """What a part of a condition is by what names hold here, and by the classes around."""
         if isinstance(node, ast.Name) and self.names.get(node.id) == Number("False"):
             inside = inner_nodes(self.function.node)
             return None if any(isinstance(part, ast.Nonlocal) for part in inside) else False
-        if asks_for_flash(node):
+        if checks_for_flash(node):
             definitions = self.session.definitions
             definitions.queried.update(definitions.classes)
             return False if lacks_flash(definitions.classes.values()) else None
-        name, known = asked_of_parameter(node)
+        name, known = checked_parameter(node)
         if name in self.given and known is not None and is_given(self.names.get(name)):
             return known
         return of_framework(node)
@@ -261,7 +265,7 @@ class Expressions(Indexing):
         if known is not None:
             return self.read(node.body if known else node.orelse)
         first, before = self.read(node.body), self.names
-        name = asked_for_elements(node.test)
+        name = checked_for_elements(node.test)
         if isinstance(before.get(name), Items):
             self.names = {**before, name: items_of(())}
         second, self.names = self.read(node.orelse), before

@@ -67,7 +67,7 @@ class Result(NamedTuple):
     Attributes:
         value: What it returned.
         events: What was found.
-        visited: The functions that were asked for, each as often as that happened.
+        visited: The functions that were requested, each as often as it was.
         passed_arguments: What calls in it passed to methods of their class.
     """
 
@@ -164,7 +164,7 @@ class Frame:
         self.made_at: dict[str, int] = {}
         """How many of these there were when a list was made."""
         self.leaving: list[dict[str, Value]] = []
-        """What names held where the current loop was left early."""
+        """The values of names where the current loop was left early."""
         self.around: list[ast.stmt] = []
         """The loops around the current statement."""
         self.rare = 0
@@ -181,13 +181,24 @@ class Frame:
         advice: LocalizedText,
         cost: int,
         *,
-        waits: bool = True,
+        synchronizes: bool = True,
         is_shape: bool = False,
         is_whole: bool = False,
         is_elsewhere: bool = False,
     ) -> Sources:
-        """Note an event; what depends on it has this source."""
-        event = Event(rule, node, self.function, cost, waits, is_shape, advice, is_whole)
+        """Record an event; returns the source of what depends on it.
+
+        Args:
+            rule: The name of the rule that it breaks.
+            node: The place.
+            advice: What is better.
+            cost: How much it hurts in a step, from 0 to 100.
+            synchronizes: The host waits for the device here.
+            is_shape: A shape depends on data from here on.
+            is_whole: The mask has as many dimensions as what it selects from.
+            is_elsewhere: It is a call, and the place is in the function of another module.
+        """
+        event = Event(rule, node, self.function, cost, synchronizes, is_shape, advice, is_whole)
         event.is_elsewhere = is_elsewhere
         event.loops, event.is_rare = len(self.around), self.rare > 0
         self.session.recorder.add(event)
@@ -284,10 +295,7 @@ class Frame:
         return known[owner.node]
 
     def is_from_constructor(self, attribute: str) -> bool:
-        """Whether the constructor of the class assigns an attribute a value that it was given.
-
-        No other method of the class may assign it.
-        """
+        """Whether only the constructor assigns an attribute, and a value that it was given."""
         owner = self.function.owner
         for each in self.session.definitions.lineage(owner) if owner is not None else ():
             method = each.methods.get("__init__")
@@ -334,20 +342,20 @@ class Frame:
         names = qualified_names(node.func, method.scope)
         name = names[0] if names else ""
         if name in ("torch.nn.ModuleList", "torch.nn.ModuleDict"):
-            return Layers(self._held(node, method))
+            return Layers(self._contained_layer(node, method))
         if name == "torch.nn.Parameter":
             return Tensor()
         return Layer(name) if name.startswith("torch.nn.") else UNKNOWN
 
-    def _held(self, node: ast.Call, method: FunctionHere) -> Layer:
+    def _contained_layer(self, node: ast.Call, method: FunctionHere) -> Layer:
         """One of the modules in a list of them."""
         inner = node.args[0] if node.args else None
         if isinstance(inner, (ast.ListComp, ast.GeneratorExp)):
             inner = inner.elt
         elif isinstance(inner, (ast.List, ast.Tuple)) and inner.elts:
             inner = inner.elts[0]
-        held = UNKNOWN if inner is None else self._constructed(inner, method)
-        return held if isinstance(held, Layer) else Layer("")
+        contained = UNKNOWN if inner is None else self._constructed(inner, method)
+        return contained if isinstance(contained, Layer) else Layer("")
 
     def _class_named(self, node: ast.expr) -> ClassHere | None:
         if not isinstance(node, ast.Name):

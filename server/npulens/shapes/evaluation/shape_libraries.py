@@ -91,7 +91,7 @@ class Libraries(Expressions):
         raise NotImplementedError
 
     def named_function(self, node: ast.Call, name: str) -> Value:
-        """What a function that a name stands for returns; see `shape_calls.py`."""
+        """What a named function returns; see `shape_calls.py`."""
         raise NotImplementedError
 
     def library(self, node: ast.Call, name: str) -> Value:
@@ -141,7 +141,7 @@ class Libraries(Expressions):
             node,
             message("shape.fixed-size"),
             _CALL_COST,
-            waits=returned.waits,
+            synchronizes=returned.synchronizes,
             is_shape=depends_on_shape(returned),
             is_elsewhere=True,
         )
@@ -152,11 +152,17 @@ class Libraries(Expressions):
         is_collator = name in COLLATORS and pads_to_longest(call)
         if name in LOADERS and keeps_last_batch(node, call):
             if not evaluates(node, self.function.node):
-                self.report(LAST_BATCH, node, message("shape.drop-last"), LOADER_COST, waits=False)
+                self.report(
+                    LAST_BATCH, node, message("shape.drop-last"), LOADER_COST, synchronizes=False
+                )
         elif is_collator or (name == _PAD and self._pads_batches(node)):
-            self.report(PADDING, node, message("shape.fixed-length"), PADDING_COST, waits=False)
+            self.report(
+                PADDING, node, message("shape.fixed-length"), PADDING_COST, synchronizes=False
+            )
         elif name == "torch.nn.functional.interpolate" and has_random_size(call):
-            self.report(RANDOM_SIZE, node, message("shape.few-sizes"), SIZE_COST, waits=False)
+            self.report(
+                RANDOM_SIZE, node, message("shape.few-sizes"), SIZE_COST, synchronizes=False
+            )
 
     def _pads_batches(self, node: ast.Call) -> bool:
         """Whether a call of `pad_sequence` decides the length of batches."""
@@ -200,7 +206,7 @@ class Libraries(Expressions):
             node,
             entry.advice,
             entry.cost,
-            waits=entry.waits,
+            synchronizes=entry.waits,
             is_shape=is_shape and not fixed,
         )
         self.uses(frozenset().union(*(tensor.sources for tensor in tensors)), node)
@@ -230,7 +236,7 @@ class Libraries(Expressions):
                 node,
                 message("shape.fixed-size"),
                 _SIZE_COST,
-                waits=reads,
+                synchronizes=reads,
                 is_shape=True,
             )
             made_dynamic = Number("?", found)

@@ -9,7 +9,7 @@ from npulens.catalog.messages import message
 from npulens.graphs.definitions import FunctionHere, is_generator, nested_function
 from npulens.shapes.evaluation.binding import Binding
 from npulens.shapes.evaluation.callers import any_tested, none_tested
-from npulens.shapes.evaluation.host_results import hands_out
+from npulens.shapes.evaluation.host_results import returns_array
 from npulens.shapes.evaluation.optional import given_of, is_optional
 from npulens.shapes.evaluation.rare_arms import is_failure, is_rare_test, is_want_of_memory
 from npulens.shapes.evaluation.shape_frames import ExhaustedError, Result, Session
@@ -76,7 +76,7 @@ class Statements(Binding):
 
     def _computed_for(self, node: ast.expr | None, *, is_returned: bool) -> Value:
         """What a statement assigns or returns; copies that are wanted as such weigh little."""
-        is_wanted = hands_out(node, self.function, is_returned=is_returned)
+        is_wanted = returns_array(node, self.function, is_returned=is_returned)
         self.rare += is_wanted
         value = self.read(node)
         self.rare -= is_wanted
@@ -91,7 +91,7 @@ class Statements(Binding):
             is_collected = only_collects(node, self.around)
             self.rare += is_collected
             found = self.report(
-                GROWING_TENSOR, node, message("shape.preallocate"), GROWTH_COST, waits=False
+                GROWING_TENSOR, node, message("shape.preallocate"), GROWTH_COST, synchronizes=False
             )
             self.rare -= is_collected
             for user in users(node, self.around):
@@ -152,7 +152,7 @@ class Statements(Binding):
             self.control.append(sources)
         # What is done before an error is raised is done once.
         is_rare = is_rare_test(node.test) or isinstance(node.body[-1], ast.Raise)
-        is_tensor, is_none = self._asked_for_tensor(node.test)
+        is_tensor, is_none = self._checked_for_tensor(node.test)
         self.names.update(dict.fromkeys(is_none, FOREIGN))
         self.rare += is_rare
         first = self.block(node.body)
@@ -182,22 +182,22 @@ class Statements(Binding):
         if self.names.get(name) is UNKNOWN and is_optional(self.function.node, name):
             self.names[name] = Number(name)
 
-    def _asked_for_tensor(self, test: ast.expr) -> tuple[list[str], list[str]]:
+    def _checked_for_tensor(self, test: ast.expr) -> tuple[list[str], list[str]]:
         """The name that is a tensor if a condition holds, and the one that is if it does not."""
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            return self._asked_for_tensor(test.operand)[::-1]
+            return self._checked_for_tensor(test.operand)[::-1]
         if not (isinstance(test, ast.Call) and test.args and isinstance(test.args[0], ast.Name)):
             return [], []
         name = test.args[0].id
         if not isinstance(self.named(name), Tensor):
             return [], []
         if isinstance(test.func, ast.Name) and test.func.id == "isinstance" and len(test.args) == 2:
-            is_asked = self.qualified(test.args[1]) == "torch.Tensor"
-            if not is_asked and _are_of_host(test.args[1]):
+            is_checked = self.qualified(test.args[1]) == "torch.Tensor"
+            if not is_checked and _are_of_host(test.args[1]):
                 return [], [name]
         else:
-            is_asked = self.qualified(test.func) == "torch.is_tensor"
-        return ([name] if is_asked else []), []
+            is_checked = self.qualified(test.func) == "torch.is_tensor"
+        return ([name] if is_checked else []), []
 
     def _for(self, node: ast.For | ast.AsyncFor) -> bool:
         values = self.read(node.iter)
@@ -342,7 +342,7 @@ class Statements(Binding):
         return evaluate(self.session, inner, names_inside, frozenset())
 
     def _of_lambda(self, node: ast.Lambda, closure: Closure, arguments: list[Value]) -> Value:
-        """What a lambda returns; what happens in it stands in the function that defines it."""
+        """What a lambda returns; what happens in it counts for the function that defines it."""
         names = [argument.arg for argument in node.args.args]
         inside = {**closure.names, **dict(zip(names, arguments, strict=False))}
         frame = Statements(self.session, self.session.definers[node], inside, frozenset())

@@ -1,4 +1,4 @@
-"""What the text of a function tells: which names are tensors, and whether it is worth reading."""
+"""What the text of a function shows: which names are tensors, and whether it is worth reading."""
 
 import ast
 from collections.abc import Iterator
@@ -49,7 +49,7 @@ _TENSORS = frozenset({"Tensor", "Parameter", *_KINDS})
 
 @once_by_node
 def known_tensors(node: ast.AST) -> frozenset[str]:
-    """Names, also dotted ones, on which a function asks for what only tensors have."""
+    """Names, also dotted ones, on which a function checks for what only tensors have."""
     found: dict[ast.AST, Name] = {}
     modules: set[Name | None] = set()
     own: list[tuple[Comprehension, frozenset[str]]] = []

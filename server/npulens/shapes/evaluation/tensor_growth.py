@@ -25,7 +25,7 @@ def grows(node: ast.Assign, loops: Sequence[ast.stmt], function: FunctionHere) -
     Args:
         node: The assignment of a call that joins tensors.
         loops: The loops around it, the innermost last.
-        function: The function that it stands in.
+        function: The function that it is in.
     """
     target = node.targets[0]
     if not (isinstance(target, (ast.Name, ast.Attribute, ast.Subscript)) and _has_part(node)):

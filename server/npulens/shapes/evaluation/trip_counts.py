@@ -14,7 +14,7 @@ _CONFIGURATION = "self.config."
 def runs_once(loop: ast.stmt, function: FunctionHere) -> bool:
     """Whether a loop counts how often a number goes into itself.
 
-    `range((length + part - 1) // part)` does where both names stand for the same value of the
+    `range((length + part - 1) // part)` does where both names represent the same value of the
     configuration, through assignments of the function and of the constructor.
     """
     count = loop.iter if isinstance(loop, ast.For) else None

@@ -39,7 +39,7 @@ class Reader(Protocol):
         advice: LocalizedText,
         cost: int,
         *,
-        waits: bool = True,
+        synchronizes: bool = True,
         is_shape: bool = False,
     ) -> Sources: ...
 

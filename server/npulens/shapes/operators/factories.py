@@ -64,7 +64,7 @@ def is_host_device(value: Value) -> bool:
 
 
 def kind_of_type(value: Value) -> str:
-    """`bool`, `int` or `float` of what `torch.long` and its like stand for."""
+    """`bool`, `int` or `float` of what `torch.long` and its like represent."""
     name = value.name.rpartition(".")[2] if isinstance(value, Foreign) else ""
     if name == "bool":
         return "bool"
@@ -92,8 +92,8 @@ def _shape(call: Applied) -> Shape:
     if name in ("full", "normal"):
         return sizes([call.get(0 if name == "full" else 2, "size") or UNKNOWN])
     if name == "randint":
-        asked = [value for value in call.arguments if isinstance(value, (Items, Size))]
-        return sizes(asked) if len(asked) == 1 else opened(call.sources)
+        given = [value for value in call.arguments if isinstance(value, (Items, Size))]
+        return sizes(given) if len(given) == 1 else opened(call.sources)
     if name in FROM_DATA:
         return _of_list(call.get(0, "data") or UNKNOWN)
     return sizes(call.arguments or [call.keywords.get("size", UNKNOWN)])

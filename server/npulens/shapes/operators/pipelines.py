@@ -44,10 +44,7 @@ def keeps_last_batch(node: ast.Call, call: Applied) -> bool:
 
 
 def evaluates(node: ast.Call, function: Function) -> bool:
-    """Whether the function or the statement with a loader says that it is for an evaluation.
-
-    To leave samples out changes what is measured there.
-    """
+    """Whether names say that a loader is for an evaluation, where no sample may be left out."""
     if _NOT_TRAINED_ON.search(function.name) is not None:
         return True
     return any(

@@ -71,7 +71,7 @@ def _known(shape: Shape) -> tuple[Dim, ...]:
 
 
 def with_indices(call: Applied) -> Value:
-    """`max`, `min`, `median`: with a dimension also where the values stand."""
+    """`max`, `min`, `median`: with a dimension also the indices."""
     if call.get(1, "dim", "axis") is None or isinstance(call.get(1, "dim"), Tensor):
         return reduction(None)(call)
     values = reduction(None)(call)

@@ -16,10 +16,10 @@ from npulens.shapes.values.symbolic_dims import ANY_LENGTH, ONE, Dim, Shape, Sou
 def reshaped(call: Applied) -> Value:
     """The length that is given as -1 takes what the others do not name."""
     shape = shape_of(call.first)
-    asked = call.arguments[1:] or [v for k, v in call.keywords.items() if k in ("shape", "size")]
-    if len(asked) == 1 and isinstance(asked[0], Foreign):
+    given = call.arguments[1:] or [v for k, v in call.keywords.items() if k in ("shape", "size")]
+    if len(given) == 1 and isinstance(given[0], Foreign):
         return call.result(shape)  # view(torch.int32)
-    wanted = sizes(asked)
+    wanted = sizes(given)
     if wanted.is_open:
         return call.moved(opened(shape.sources | wanted.sources))
     inferred = Dim("?", shape.sources - wanted.sources)
@@ -102,10 +102,10 @@ def transposed(call: Applied) -> Value:
 
 def permuted(call: Applied) -> Value:
     shape, kind = shape_of(call.first), getattr(call.first, "kind", "")
-    asked = call.arguments[1:]
-    if len(asked) == 1 and isinstance(asked[0], Items):
-        asked = asked[0].elements or ()
-    order = [place.value if isinstance(place, Number) else None for place in asked]
+    given = call.arguments[1:]
+    if len(given) == 1 and isinstance(given[0], Items):
+        given = given[0].elements or ()
+    order = [place.value if isinstance(place, Number) else None for place in given]
     if None in order or not order:
         return call.result(opened(shape.sources), kind)
     if shape.is_open and len(shape.lead) < len(order):
@@ -116,20 +116,20 @@ def permuted(call: Applied) -> Value:
 def parts_of(call: Applied) -> Value:
     """`chunk`, `split`, `unbind`: a list of tensors."""
     shape, kind = shape_of(call.first), getattr(call.first, "kind", "")
-    asked = call.get(1, "chunks", "split_size_or_sections", "split_size", "dim")
+    given = call.get(1, "chunks", "split_size_or_sections", "split_size", "dim")
     over = call.get(1, "dim") if call.name == "unbind" else call.get(2, "dim")
     index = 0 if over is None else over.value if isinstance(over, Number) else None
     if index is None:
         return Items(call.result(opened(call.sources), kind))
     if call.name == "unbind":
         return Items(call.result(shape.without(index), kind), None, shape.at(index).sources)
-    lengths = asked.elements if isinstance(asked, Items) else None
+    lengths = given.elements if isinstance(given, Items) else None
     if lengths is not None:
         parts = (call.result(shape.with_dim(index, dim_of(n)), kind) for n in lengths)
         return items_of(tuple(parts))
-    sources = sources_of(asked) if isinstance(asked, Items) else shape.at(index).sources
+    sources = sources_of(given) if isinstance(given, Items) else shape.at(index).sources
     part = call.result(shape.with_dim(index, Dim("?", sources)), kind)
-    number = asked.value if isinstance(asked, Number) and call.name == "chunk" else None
+    number = given.value if isinstance(given, Number) and call.name == "chunk" else None
     if number is not None and 0 < number <= 16:
         return items_of((part,) * number)
     return Items(part, None, frozenset() if call.name == "chunk" else sources)

@@ -1,4 +1,4 @@
-"""What the call graph has to know of the functions of a segment, and where these stand."""
+"""What the call graph has to know of the functions of a segment, and where these are."""
 
 import ast
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ def described(segment: Segment, definitions: Definitions) -> Iterator[Described]
 
 
 def lines_span(node: ast.stmt, lines: LineMap) -> Span:
-    """The lines that a statement stands in, as a whole."""
+    """The lines that a statement is in, as a whole."""
     starts = lines.starts
     last = node.end_lineno or node.lineno
     return Span(starts[node.lineno - 1], starts[last] if last < len(starts) else len(lines.text))

@@ -46,12 +46,12 @@ _MOVED_TOKENS = re.compile(r"ids = .{0,200}ids\.to\(")
 """What a tokenizer returns, which is on the host unless it is moved."""
 _LONGEST_ARGUMENT = 300
 _BRACKETS = re.compile(r"[()\[\],]")
-_ASKED = ("if torch.", "while torch.", "if not torch.", "while not torch.")
+_TORCH_CONDITIONS = ("if torch.", "while torch.", "if not torch.", "while not torch.")
 _OF_PYTORCH = re.compile(
     r"is_(?!nonzero)|are_|get_|cuda|npu|xpu|mps|jit|distributed|version|__version__|backends|onnx|_|fx"
     r"|compiler|overrides|utils|accelerator|amp|autograd|classes|ops|hip"
 )
-"""What PyTorch is asked about itself, on the host."""
+"""Questions about PyTorch itself, answered on the host."""
 _JOINING = frozenset({"cat", "concat", "concatenate", "hstack", "vstack", "stack"})
 _JOINS = re.compile(r" = torch\.(?:cat|concat|concatenate|hstack|vstack|stack)\(\s*[\[(]\s*")
 _JOINED = re.compile(r"(?:\w{1,60}\.)?\w{1,60}(?:\[[\w.\"']{1,60}\])?\Z")
@@ -71,7 +71,7 @@ _READ = re.compile(
 )
 _TRUTHS = (".any(", ".all(")
 _ALONE = re.compile(r"[\w.]+\Z")
-"""What stands before one of these in a line of a condition over several."""
+"""The text before one of these in a condition over several lines."""
 _INLINE = (".bool()]", "[~", "[torch.is", "[torch.logical")
 _OPENED = re.compile(r"\w\[[\w.()\[\]:, ]{0,80}\Z")
 _CLOSED = re.compile(r"[^\n\]]{0,80}\]")
@@ -87,7 +87,7 @@ _ASSIGNED = re.compile(r"((?:self\.)?\w+)(?:: [\w.]+)? [&|]?= ")
 
 
 class Sources:
-    """Where in the text of a segment words of sources stand.
+    """Where words of sources are in the text of a segment.
 
     Args:
         words: The text of the segment with its words.
@@ -107,7 +107,7 @@ class Sources:
         found += (place for place in words.places("where(") if self._is_one_argument(place + 5))
         found += (
             place
-            for word in words.some_of(_ASKED)
+            for word in words.some_of(_TORCH_CONDITIONS)
             for place in words.places(word)
             if _OF_PYTORCH.match(text, place + len(word)) is None
         )
@@ -170,10 +170,7 @@ class Sources:
                     yield place
 
     def _grows_in_loop(self, name: str, place: int) -> bool:
-        """Whether a place is in a loop that does not begin the name anew, told by its lines.
-
-        Neither before the place nor, by calling something, behind it.
-        """
+        """Whether a place is in a loop with no new value for the name, before or behind it."""
         first = max(0, place - _LONGEST_FUNCTION)
         start = max(first, self._text.rfind("def ", first, place))
         indent = place - self._text.rfind("\n", first, place) - 1
@@ -219,7 +216,7 @@ class Sources:
         )
 
     def _has(self, part: str, start: int, end: int) -> bool:
-        """Whether a part stands between two offsets; `, mask,` only in brackets of an index.
+        """Whether a part is between two offsets; `, mask,` only in brackets of an index.
 
         And `if length ` not before `is None`; not as the beginning of another name.
         """
@@ -280,7 +277,7 @@ class Sources:
         return None
 
     def _is_inside(self, word: str, place: int) -> bool:
-        """Whether a comparison stands between the brackets of an index."""
+        """Whether a comparison is between the brackets of an index."""
         first = max(0, place - _LONGEST_INDEX)
         opened = _OPENED.search(self._text[first:place])
         if opened is None or opened[0].count("[") == opened[0].count("]"):
@@ -288,7 +285,7 @@ class Sources:
         return _CLOSED.match(self._text, place + len(word)) is not None
 
     def _line(self, place: int) -> str:
-        """What stands before a place in its line; nothing if that is very long."""
+        """The line up to a place; nothing if that is very long."""
         first = max(0, place - _LONGEST_LINE)
         start = self._text.rfind("\n", first, place) + 1
         return "" if start == 0 and first else self._text[start:place].lstrip()

@@ -10,7 +10,7 @@ from npulens.shapes.values.shape_values import Tensor
 from npulens.text.spans import Span
 
 Placed = Callable[[ast.AST, FunctionHere], tuple[str, Span]]
-"""The function at the top of the module that a node stands in, and where there."""
+"""The function at the top of the module that a node is in, and where there."""
 
 
 def hint_of_function(home: str, name: Span, events: Sequence[Event]) -> Hint:

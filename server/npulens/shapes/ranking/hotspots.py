@@ -78,7 +78,7 @@ class Hotspots:
                 shapes.hotspots = None
                 functions = list(self._candidates.among(segment, scope)) if self._has_torch else []
                 if functions:
-                    # What is said of runtimes anywhere in a class counts for all of it.
+                    # A name of a runtime anywhere in a class counts for all of it.
                     known = shapes.evaluations if self._runtimes is None else {}
                     self._look_through(segment, functions, known)
                 else:
@@ -105,7 +105,7 @@ class Hotspots:
         """What functions of the module return, those whose result depends on data.
 
         Args:
-            wanted: The names of functions that are asked about.
+            wanted: The names of functions that are requested.
         """
         found = {}
         for name, function in self._module.definitions.all.functions.items():
@@ -114,8 +114,8 @@ class Hotspots:
             session = self._session()
             optional = optional_parameters(function.node)
             value = evaluated(function, session, {each.name: each.left_out for each in optional})
-            waits = any(event.synchronizes for event in session.recorder.events.values())
-            summary = summary_of(value, waits=waits)
+            synchronizes = any(event.synchronizes for event in session.recorder.events.values())
+            summary = summary_of(value, synchronizes=synchronizes)
             if summary is not None:
                 deciding = filter(partial(self._is_fixed_with, function), optional)
                 unless = tuple((each.place, each.name) for each in deciding)
@@ -126,18 +126,18 @@ class Hotspots:
         """Whether the result of a function depends on no data where a parameter is given."""
         given = {parameter.name: parameter.given}
         value = evaluated(function, self._session(), given, frozenset(given))
-        return summary_of(value, waits=False) is None
+        return summary_of(value, synchronizes=False) is None
 
     def _have_changed(self, shapes: ShapeAnswers) -> bool:
         """Whether evaluations are needed anew, or functions are reached from elsewhere now."""
         if len(shapes.evaluations) < len(shapes.looked_through):
             return True
-        return not all(map(self._holds, shapes.evaluations.values())) or any(
+        return not all(map(self._is_current, shapes.evaluations.values())) or any(
             self._call_graph.is_exempt(name) != is_exempt
             for name, is_exempt in shapes.looked_through.items()
         )
 
-    def _holds(self, evaluation: Evaluation) -> bool:
+    def _is_current(self, evaluation: Evaluation) -> bool:
         """Whether all functions that an evaluation rests on are what they were."""
         return evaluation.rests_on <= self.homes.keys()
 
@@ -208,7 +208,7 @@ class Hotspots:
 
     @cached_property
     def _runtimes(self) -> re.Pattern[str] | None:
-        """Names of the module that stand for runtimes of other accelerators or of the host."""
+        """Names of the module that represent runtimes of other accelerators or of the host."""
         names = sorted(runtime_names(segment.bindings for segment in self._segments))
         return re.compile(rf"\b(?:{'|'.join(names)})\b") if names else None
 

@@ -27,7 +27,7 @@ class Home(NamedTuple):
 
     Attributes:
         name: `function` or `Class.method`; empty for a segment as a whole.
-        segment: The segment that it stands in.
+        segment: The segment that it is in.
         start: Where its first line starts there; places in it count from here.
         nodes: The function, or the statements of the segment.
     """
@@ -38,7 +38,7 @@ class Home(NamedTuple):
     nodes: Sequence[ast.AST]
 
     def span(self, node: ast.AST) -> Span:
-        """Where one of its nodes stands in the segment."""
+        """Where one of its nodes is in the segment."""
         return _span(node, self.segment.parsed.lines)
 
 
@@ -48,8 +48,8 @@ class Reporter:
     Args:
         homes: The functions of the module.
         segment: Where the evaluations begin.
-        runtimes: Names of the module that stand for runtimes of other accelerators.
-        with_hints: Hints are asked for, too.
+        runtimes: Names of the module that represent runtimes of other accelerators.
+        with_hints: Hints are requested, too.
     """
 
     def __init__(
@@ -141,12 +141,12 @@ class Reporter:
         return self._known_repairs[function.node]
 
     def _home(self, node: ast.AST, function: FunctionHere) -> Home:
-        """Where a node stands: in the function that scopes name, unless it is not among its nodes.
+        """Where a node is: in the function that scopes name, unless it is not among its nodes.
 
         Places are looked up in the text of one segment, so it has to be the one that has the node.
         """
         for home in chain(self._homes_around(function), self._homes.values()):
-            if self._holds(home, node):
+            if self._contains(home, node):
                 return home
         raise LookupError(f"no segment has the {type(node).__name__} in {function.node.name}")
 
@@ -158,7 +158,7 @@ class Reporter:
             scope = scope.parent
         yield self._whole
 
-    def _holds(self, home: Home, node: ast.AST) -> bool:
+    def _contains(self, home: Home, node: ast.AST) -> bool:
         if home.name not in self._node_ids:
             below = chain.from_iterable(map(nodes_below, home.nodes))
             self._node_ids[home.name] = frozenset(map(id, below))

@@ -23,7 +23,7 @@ _COPIES = frozenset({"cpu", "numpy", "to"})
 
 
 def runtime_names(segments: Iterable[Bindings]) -> Iterator[str]:
-    """Names of a module that stand for such a runtime or a part of it."""
+    """Names of a module that represent such a runtime or a part of it."""
     for bindings in segments:
         for name, found in bindings.names.items():
             if any(_is_runtime(binding.value) for binding in found):
@@ -35,7 +35,7 @@ def _is_runtime(value: object) -> bool:
 
 
 def uses_runtime(words: Words, names: re.Pattern[str] | None) -> bool:
-    """Whether a class or function imports such a runtime, or uses names that stand for one."""
+    """Whether a class or function imports such a runtime, or uses names that represent one."""
     if not _ROOTS.isdisjoint(words.identifiers) and _IMPORT.search(words.text) is not None:
         return True
     return names is not None and names.search(words.text) is not None

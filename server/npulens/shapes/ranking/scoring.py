@@ -19,10 +19,7 @@ COLD = re.compile(
     r"|resize_\w*(?:table|embed)|prun|quant(?!i[lz])|summary|stat_|report|recover|resume|to_cpu"
     r"|offload|class_weight|(?<![a-z])smp_|ndarray|(?:to_?|2)(?:numpy|np)(?![a-z])"
 )
-"""What is done at start-up, for evaluation or for logging, whoever calls it.
-
-Also functions that say that they turn tensors into arrays.
-"""
+"""Start-up, evaluation and logging, whoever calls it; also functions that make arrays."""
 _START = re.compile(
     r"(?<!geo)(?<!sym)metric|accuracy|build|check(?!point)|convert|prepare|preprocess"
 )
@@ -38,7 +35,7 @@ _LEAVES = re.compile(r"\W{0,9}deprecated\b[^\n]{0,80}\bremoved\b", re.IGNORECASE
 _COMMENT = re.compile(r"#[^\n]*")
 _LAST_NAME = re.compile(r"[A-Za-z_]\w*\Z")
 _LONGEST_NAME = 100
-"""With what stands before it."""
+"""With the text before it."""
 _OBJECTS = re.compile(r"\bpickle\.(?:loads|dumps)\(|\w_gloo_group\(|gloo_group\s*=")
 _PER_LOOP, _IF_HOT = 12, 15
 _NEUTRAL, _COLD, _RARELY, _APART = 0.7, 0.21, 0.2, 0.2
@@ -54,7 +51,7 @@ class Reach(NamedTuple):
     Attributes:
         is_hot: From the forward pass or a training loop.
         is_cold: Only at start-up, for evaluation or for logging.
-        in_loops: It is its loops that train, not what stands around them.
+        in_loops: Its loops train, not the code around them.
         is_unused: It will be removed, and nothing of the module calls it.
     """
 
@@ -97,17 +94,17 @@ def sends_objects(text: str) -> bool:
 
 def leaving(parsed: ParsedText) -> Iterator[str]:
     """Classes, functions and methods of a segment that say that they will be removed."""
-    said = set(_said_to_leave(parsed.text))
+    marked = set(_marked_to_leave(parsed.text))
     for node in parsed.body:
-        if isinstance(node, (ast.ClassDef, Function)) and _is_leaving(node, said):
+        if isinstance(node, (ast.ClassDef, Function)) and _is_leaving(node, marked):
             yield node.name
         if isinstance(node, ast.ClassDef):
             for method in node.body:
-                if isinstance(method, Function) and _is_leaving(method, said):
+                if isinstance(method, Function) and _is_leaving(method, marked):
                     yield f"{node.name}.{method.name}"
 
 
-def _said_to_leave(text: str) -> Iterator[str]:
+def _marked_to_leave(text: str) -> Iterator[str]:
     """Names of which a text says that they are deprecated and will be removed."""
     place = text.find(_IS_DEPRECATED)
     while place >= 0:
@@ -125,9 +122,9 @@ def _said_to_leave(text: str) -> Iterator[str]:
         place = text.find(_DEPRECATE, end)
 
 
-def _is_leaving(node: ast.ClassDef | Function, said: set[str]) -> bool:
+def _is_leaving(node: ast.ClassDef | Function, marked: set[str]) -> bool:
     return (
-        node.name in said or _LEAVES.match(ast.get_docstring(node, clean=False) or "") is not None
+        node.name in marked or _LEAVES.match(ast.get_docstring(node, clean=False) or "") is not None
     )
 
 
@@ -204,14 +201,14 @@ def _is_hot_name(function: Described) -> bool:
 
 
 def _is_cold(function: Described) -> bool:
-    return function.is_unused or function.sends_objects or _says_cold(function.name)
+    return function.is_unused or function.sends_objects or _is_named_cold(function.name)
 
 
 def _is_cold_name(name: str) -> bool:
-    return _says_cold(name) or _is_start(name)
+    return _is_named_cold(name) or _is_start(name)
 
 
-def _says_cold(name: str) -> bool:
+def _is_named_cold(name: str) -> bool:
     return any(map(_is_cold_word, name.split(".")))
 
 
@@ -232,7 +229,7 @@ def _is_word_of_start(name: str) -> bool:
 def calls_in(text: str) -> frozenset[str]:
     """The last parts of the names that a function calls, by its text.
 
-    What stands before each bracket is cut off with plain operations of strings: an expression
+    The text before each bracket is cut off with plain operations of strings: an expression
     takes a quarter of the time that parsing does.
     """
     found = set()

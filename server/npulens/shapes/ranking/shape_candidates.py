@@ -82,28 +82,25 @@ class Candidates:
     @cached_property
     def helpers(self) -> re.Pattern[str] | None:
         """Calls of functions of the module that hold a source, or that a mask is passed to."""
-        holding: list[str] = []
+        containing: list[str] = []
         indexing: list[str] = []
         for segment in self._module.segments:
-            holding += self._other_names(segment)
+            containing += self._other_names(segment)
             sources = self._sources(segment)
             lines = segment.parsed.lines
             for node in segment.parsed.body:
                 if isinstance(node, Function):
                     if sources.has_some(*code_span(node, lines)):
-                        holding.append(node.name)
+                        containing.append(node.name)
                     elif indexing_parameter(node, text_of(node, lines)):
                         indexing.append(node.name)
-        parts = [rf"(?:{'|'.join(sorted(holding))})\("] if holding else []
+        parts = [rf"(?:{'|'.join(sorted(containing))})\("] if containing else []
         if indexing:
             parts.append(rf"(?:{'|'.join(sorted(indexing))})\([^\n]{{0,200}} (?:==|!=|<=?|>=?) ")
         return re.compile("|".join(parts)) if parts else None
 
     def _other_names(self, segment: Segment) -> Iterator[str]:
-        """Names under which operators of the tables are imported, if they are others.
-
-        Also those of functions of other modules.
-        """
+        """Other names under which operators of the tables or functions of modules are imported."""
         for name, bindings in segment.bindings.names.items():
             for binding in bindings:
                 value = binding.value

@@ -1,4 +1,4 @@
-"""Where hotspots and hints stand in a module, whose functions may have moved since."""
+"""Where hotspots and hints are in a module, whose functions may have moved since."""
 
 import ast
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Functions for kernels of CUDA that stand beside one for the NPU, which runs in their place."""
+"""Functions for kernels of CUDA beside one for the NPU, which runs in their place."""
 
 import re
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 _KERNELS = re.compile(r"flash|sage|xformers|cudnn|triton|aiter|cuda|cutlass|(?:^|_)sm\d\d")
 _NPU = re.compile(r"(?:^|_)(?:npu|ascend)(?:_|$)")
 _SHORTEST = 4
-"""Of a word that tells what a function does, in letters."""
+"""The fewest letters of a word that says what a function does."""
 _PLAIN = frozenset({"native", "from", "with", "forward", "backward"})
 
 
@@ -31,6 +31,6 @@ def has_npu_twin(name: str, for_npu: Iterable[str]) -> bool:
 
 
 def _words(name: str) -> set[str]:
-    """The words of a name that tell what it computes; `attn` is `attention`."""
+    """The words of a name that say what it computes; `attn` is `attention`."""
     parts = name.lower().replace("attn", "attention").split("_")
     return {p for p in parts if len(p) >= _SHORTEST and p not in _PLAIN and not _KERNELS.search(p)}

@@ -16,7 +16,7 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, as
 
 
 def collator_fix(node: ast.Call, lines: LineMap) -> Fix | None:
-    """The argument of a collator of transformers that asks for it, if it may not be there yet."""
+    """The argument of a collator of transformers that requests it, if it may not be there yet."""
     if any(keyword.arg is None for keyword in node.keywords):
         return None
     parts: list[ast.expr | ast.keyword] = [*node.args, *node.keywords]
@@ -31,8 +31,8 @@ def sequence_fix(node: ast.Call, lines: LineMap, parents: Mapping[ast.AST, ast.A
 
     Args:
         node: The call of `pad_sequence`.
-        lines: The text that it stands in.
-        parents: What the nodes of its function stand in.
+        lines: The text with it.
+        parents: The parents of the nodes of its function.
     """
     value = _given(node, 2, "padding_value")
     is_first = _given(node, 1, "batch_first")

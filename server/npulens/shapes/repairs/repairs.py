@@ -49,7 +49,7 @@ class Repairs:
 
     Args:
         function: The function.
-        lines: The text that it stands in.
+        lines: The text with it.
     """
 
     def __init__(self, function: FunctionHere, lines: LineMap) -> None:

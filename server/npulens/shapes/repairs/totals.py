@@ -1,4 +1,4 @@
-"""Whether a sum of floats may become a tensor, as far as the function tells that keeps it."""
+"""Whether a sum of floats may become a tensor, as far as its function shows."""
 
 import ast
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ def may_be_tensor(total: str, function: FunctionHere, parents: Mapping[ast.AST, 
     Args:
         total: The name that is added to.
         function: The function that keeps it.
-        parents: What the nodes of the function stand in.
+        parents: The parents of the nodes of the function.
     """
     names = [node for node in parents if isinstance(node, ast.Name) and node.id == total]
     shared = [node for node in parents if isinstance(node, (ast.Global, ast.Nonlocal))]

@@ -1,4 +1,4 @@
-"""A call of an operator, and the shapes its arguments ask for."""
+"""A call of an operator, and the shapes in its arguments."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -62,10 +62,7 @@ class Applied:
         return frozenset().union(*map(sources_of, (*self.arguments, *self.keywords.values())))
 
     def result(self, shape: Shape, kind: str = "") -> Tensor:
-        """A tensor computed from the arguments.
-
-        It is where those with dimensions are; numbers of the host may be without.
-        """
+        """A tensor computed from the arguments, on the device of those with dimensions."""
         tensors = self.tensors
         if self.name in _OF_NUMBERS and all(isinstance(v, Number) for v in self.arguments):
             return Tensor(shape, kind, on_host=True)
@@ -101,7 +98,7 @@ def dim_of(value: Value | None) -> Dim:
 
 
 def sizes(values: Sequence[Value]) -> Shape:
-    """The shape that arguments such as `(n, 4)` or `n, 4` ask for."""
+    """The shape given by arguments such as `(n, 4)` or `n, 4`."""
     if len(values) == 1 and isinstance(values[0], Size):
         return values[0].shape
     if len(values) == 1 and isinstance(values[0], Items):

@@ -19,7 +19,7 @@ class Event:
     Attributes:
         rule: The name of the rule that it breaks.
         node: The place.
-        function: The function that it stands in.
+        function: The function that it is in.
         cost: How much it hurts in a step, from 0 to 100.
         synchronizes: The host waits for the device here.
         is_shape: A shape depends on data from here on.
@@ -65,7 +65,7 @@ class Recorder:
     Attributes:
         events: By the node.
         assigned: By the target.
-        notes_names: Whether that is asked for.
+        notes_names: Whether names are noted.
         log: All that was noted, in order, also what was known before.
     """
 

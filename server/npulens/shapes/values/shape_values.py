@@ -1,4 +1,4 @@
-"""What a name may stand for while a function is evaluated on shapes."""
+"""The values of names while a function is evaluated on shapes."""
 
 import ast
 from collections.abc import Mapping, Sequence

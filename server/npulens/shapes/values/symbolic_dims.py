@@ -86,7 +86,7 @@ class Shape(NamedTuple):
         return self._with_part(index, (*part[:offset], *part[offset + 1 :]))
 
     def inserted(self, index: int, dim: Dim) -> "Shape":
-        """The shape with one dimension more, which then stands at this place."""
+        """The shape with one dimension more, which is at this place then."""
         if not self.is_open:
             place = index if index >= 0 else len(self.lead) + 1 + index
             return self._replace(lead=(*self.lead[:place], dim, *self.lead[place:]))

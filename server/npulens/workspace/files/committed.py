@@ -136,7 +136,7 @@ def _is_as_in_index(root: str, entry: Entry, written: tuple[int, int], hash_name
 
 
 def _has_same_status(entry: Entry, status: os.stat_result) -> bool:
-    """Whether a file was not written since git looked at it, as git itself tells."""
+    """Whether a file was not written since git looked at it, as git itself decides."""
     kind = _LINK if stat.S_ISLNK(status.st_mode) else stat.S_IFREG
     times = [(entry.modified, status.st_mtime_ns)]
     if os.name != "nt":
@@ -192,10 +192,10 @@ def _lfs_pointer(digest: str, size: int) -> bytes:
 
 def _translated(repository: Repository, paths: Sequence[str], git: _Git) -> set[str]:
     """The files among these whose attributes let git store something else than they hold."""
-    asked = b"".join(os.fsencode(path) + b"\0" for path in paths)
+    query = b"".join(os.fsencode(path) + b"\0" for path in paths)
     names = ("filter", "ident", "working-tree-encoding")
-    told = git("check-attr", "-z", "--stdin", *names, given=asked)
-    words = told.split(b"\0")
+    output = git("check-attr", "-z", "--stdin", *names, given=query)
+    words = output.split(b"\0")
     answers = zip(words[::3], words[2::3], strict=False)
     return {os.fsdecode(path) for path, value in answers if value not in _UNTRANSLATED}
 

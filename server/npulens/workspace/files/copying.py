@@ -101,6 +101,11 @@ def copy_tree(source: Path, destination: Path, found: Inventory) -> Iterator[str
     forbid to write into it. Who looks meanwhile can see half a file, so this is for a folder that
     nobody knows yet.
 
+    Args:
+        source: The folder that is copied.
+        destination: An empty folder.
+        found: The inventory of the source.
+
     Raises:
         OSError: Something cannot be read or written.
         TreeChangedError: A file changed since the inventory.

@@ -30,7 +30,7 @@ _SHEBANG_LENGTH = 200
 _NEVER_ENTERED = folders.HISTORY | folders.CACHES | {folders.LOG_FOLDER}
 """Folders below one that is named that hold nothing to read, whatever git says."""
 _MOST_LOOKED_AT = 1_000
-"""So many names in a folder tell whether it holds anything that is read."""
+"""So many names in a folder show whether it holds anything that is read."""
 
 
 @dataclass
@@ -54,7 +54,7 @@ class Discovery:
         return [
             each
             for each in self.passed_over
-            if not each.is_folder or each.reason is Reason.OUTSIDE or _may_hold_wanted(each.path)
+            if not each.is_folder or each.reason is Reason.OUTSIDE or _may_contain_wanted(each.path)
         ]
 
 
@@ -68,7 +68,7 @@ def discover(
 ) -> Discovery:
     """The files among `paths`, and those below the folders among them that npulens reads.
 
-    A file named is taken, unless `force_exclude` is asked for. Below a folder, links to folders are
+    A file named is taken, unless `force_exclude` is requested. Below a folder, links to folders are
     not followed, nor links to files outside of it. What git tracks is taken, whatever it is called
     and whatever `.gitignore` says of it.
 
@@ -79,8 +79,8 @@ def discover(
         respect_gitignore: Whether what git ignores is left out below folders.
         force_exclude: Whether what these patterns name, and files that tools write, are left out
             even where they are named, as by a hook that names all changed files.
-        original: The folder of which the one that is named is a copy without its history: git is
-            asked there.
+        original: The folder of which the one that is named is a copy without its history: git
+            runs there.
     """
     found = Discovery()
     seen: set[str] = set()
@@ -170,7 +170,7 @@ def _is_data(entry: os.DirEntry[str]) -> bool:
         return False  # whoever reads it says why that fails
 
 
-def _may_hold_wanted(folder: str) -> bool:
+def _may_contain_wanted(folder: str) -> bool:
     """Whether a folder holds a file that is read, or so many others that nobody looks further."""
     left = _MOST_LOOKED_AT
     pending = deque([folder])

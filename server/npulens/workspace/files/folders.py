@@ -14,7 +14,7 @@ INSTALLED = "site-packages"
 _BUILT = frozenset({".eggs", "build", "dist", "node_modules"})
 _NAMED_LIKE_PACKAGES = frozenset({"build", "dist", "venv"})
 ENVIRONMENT_MARKERS = ("pyvenv.cfg", "conda-meta")
-"""In an environment of Python or Conda one of these stands."""
+"""An environment of Python or Conda contains one of these."""
 
 
 def is_named_like_no_source(name: str) -> bool:

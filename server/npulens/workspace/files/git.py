@@ -16,7 +16,7 @@ class GitError(LocalizedError):
 
 
 class GitTrees:
-    """The working trees that some files are in, each asked once."""
+    """The working trees that some files are in, each queried once."""
 
     def __init__(self, files: Iterable[Path]) -> None:
         """Find the trees.

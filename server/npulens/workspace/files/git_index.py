@@ -38,7 +38,7 @@ class Entry(NamedTuple):
         modified: When its content changed, likewise.
         size: In bytes, modulo 2 to the power of 32.
         is_merging: Whether it is one of the versions that a merge left.
-        is_trusted: Whether git was told not to look at the file.
+        is_trusted: Whether git is set not to look at the file.
     """
 
     path: str

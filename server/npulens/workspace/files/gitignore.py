@@ -23,7 +23,7 @@ class _Patterns:
     def __init__(self, text: str) -> None:
         lines = re.split(r"\r?\n", text)
         self._lines = [line for line in lines if line.strip() and line[0] != "#"]
-        # What must stand in a path that a pattern fits is looked for first: that is quick.
+        # What must be in a path that a pattern fits is looked for first: that is quick.
         self._words = [(_longest_literal(line), n) for n, line in enumerate(self._lines)]
         self._near: dict[tuple[int, ...], Patterns] = {}
 
@@ -44,7 +44,7 @@ def _valid(lines: Iterable[str]) -> Iterator[Pattern]:
 
 
 def _longest_literal(line: str) -> str:
-    """The longest part of a pattern without wildcards, of what stands before a class or escape."""
+    """The longest part of a pattern without wildcards, before a class or escape."""
     plain = re.split(r"[\[\\]", line.rstrip().removeprefix("!"), maxsplit=1)[0]
     return max(_NOT_LITERAL.split(plain), key=len)
 
@@ -90,10 +90,7 @@ class Ignores:
         return False
 
     def inside(self, folder: str, names: Sequence[str]) -> "Ignores":
-        """What counts in a folder in which these names stand.
-
-        What stands in another repository follows the rules of that one alone.
-        """
+        """What counts in a folder with these names; another repository has its own rules."""
         found = self._of_repository(folder) if ".git" in names else self
         return found.with_file(folder, IGNORE_FILE) if IGNORE_FILE in names else found
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from npulens.workspace.files.copying import remove_tree
-from npulens.workspace.files.locking import Lock, LockedError, is_held
+from npulens.workspace.files.locking import Lock, LockedError, is_locked
 from npulens.workspace.files.owners import is_gone
 from npulens.workspace.files.repository import read_plain
 
@@ -21,8 +21,8 @@ _LONGEST_OWNER = 100
 def remove_leftovers(folders: Iterable[Path]) -> None:
     """Remove temporary files and folders of npulens that belong to no process.
 
-    A process of this machine is asked for; what another one may have made, as on a shared disk,
-    stays for a day. What cannot be removed stays too.
+    Whether a process of this machine runs is checked; what another one may have made, as on a
+    shared disk, stays for a day. What cannot be removed stays too.
 
     Args:
         folders: Where to look, not further down.
@@ -40,7 +40,7 @@ def _remove(path: Path) -> None:
         if stat.S_ISREG(status.st_mode) and is_gone(found[1] or "", status.st_mtime):
             path.unlink()
     elif _LOCK.match(path.name):
-        if not stat.S_ISREG(status.st_mode) or is_held(path):
+        if not stat.S_ISREG(status.st_mode) or is_locked(path):
             return
         owner = (read_plain(str(path), _LONGEST_OWNER) or b"").decode("utf-8", "replace")
         if is_gone(owner, status.st_mtime):

@@ -18,11 +18,11 @@ else:
     import fcntl
 
     def _lock(handle: int) -> None:
-        # Unlike flock, this is not handed on to the workers that the process forks.
+        # Unlike flock, this is not passed on to the workers that the process forks.
         fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-_held: set[str] = set()
+_locked: set[str] = set()
 """The files that this process holds; to open and close one of them would end its lock."""
 _TAKEN = frozenset({errno.EACCES, errno.EAGAIN, errno.EDEADLK})
 """What the systems answer where another process has a lock."""
@@ -32,9 +32,9 @@ class LockedError(Exception):
     """Another run holds the lock."""
 
 
-def is_held(path: Path) -> bool:
+def is_locked(path: Path) -> bool:
     """Whether this process holds the lock of a file."""
-    return os.path.realpath(path) in _held
+    return os.path.realpath(path) in _locked
 
 
 class Lock:
@@ -65,7 +65,7 @@ class Lock:
                 raise
             if _is_same_file(handle, self._path):
                 self._handle = handle
-                _held.add(os.path.realpath(self._path))
+                _locked.add(os.path.realpath(self._path))
                 with suppress(OSError):
                     os.ftruncate(handle, 0)
                     os.write(handle, mark().encode())
@@ -78,7 +78,7 @@ class Lock:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        _held.discard(os.path.realpath(self._path))
+        _locked.discard(os.path.realpath(self._path))
         if sys.platform == "win32":  # removes no file that is open here, nor in another run
             os.close(self._handle)
         with suppress(OSError):

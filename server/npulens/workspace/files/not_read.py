@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Reason(str, Enum):
-    """Why a file or folder was not read; the values stand in files that programs read."""
+    """Why a file or folder was not read; the values are in files that programs read."""
 
     IGNORED = "ignored-by-git"
     ENVIRONMENT = "environment"
@@ -36,7 +36,7 @@ class NotRead(NamedTuple):
 
     @property
     def counts(self) -> bool:
-        """Whether users have to know of it even if they do not ask: they did not choose it."""
+        """Whether users have to know of it without a request: they did not choose it."""
         return self.reason is not Reason.EXCLUDED
 
 

@@ -13,7 +13,7 @@ _DAY = 86_400
 
 
 def mark() -> str:
-    """A text for the names of temporary files that tells this process from all others."""
+    """A text for the names of temporary files that distinguishes this process from all others."""
     return f"{_machine()}-{os.getpid()}"
 
 

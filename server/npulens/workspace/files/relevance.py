@@ -1,4 +1,4 @@
-"""Which files can have findings, told from their bytes: the others need not be parsed."""
+"""Which files can have findings, determined from their bytes: the others need not be parsed."""
 
 import re
 from collections.abc import Iterable
@@ -51,7 +51,7 @@ _READ_WHOLE = frozenset({Kind.REQUIREMENTS, Kind.DOCKERFILE})
 
 
 class Relevance:
-    """Tells files of which nothing can be said from those that have to be read.
+    """Separates files without findings from those that have to be read.
 
     Args:
         catalogue: The rules.
@@ -73,7 +73,7 @@ class Relevance:
             return True  # as in UTF-16, which has no such word
         kind = kind_of(path, data[:200].decode("latin-1"))
         if kind is Kind.NOTEBOOK and b"torch" in data:
-            return True  # its lines stand in strings
+            return True  # its lines are in strings
         if kind in (Kind.PYTHON, Kind.NOTEBOOK):
             return _takes_torch(data) or any(word in data for word in self._python)
         if kind in _READ_WHOLE:

@@ -9,7 +9,7 @@ _MOST_POINTER = 8_192
 """In bytes, of a file that holds a name or a path."""
 _MOST_REFERENCES = 64_000_000
 _MOST_STEPS = 5
-"""So many names may stand for each other."""
+"""So many names may follow each other."""
 _OBJECT = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})\Z")
 _REFERENCE = re.compile(r"refs/[^\s~^:?*\[\\\x00-\x1f]+\Z")
 

@@ -97,6 +97,6 @@ def put_in_place(folder: Path, destination: Path) -> None:
         require_empty(destination)
         destination.rmdir()
     mode = folder.stat().st_mode & 0o7777
-    folder.chmod(mode | 0o700)  # moving a folder changes it: it is told where it is now
+    folder.chmod(mode | 0o700)  # moving a folder writes into it
     folder.rename(destination)
     destination.chmod(mode)

@@ -30,7 +30,7 @@ class Change(NamedTuple):
     Attributes:
         path: The file, from the root of the tree.
         line: In the file as it was.
-        finding: The reason, `None` if the command asked for it.
+        finding: The reason, `None` if the command requested it.
         fix: What was done.
         before: The lines as they were, empty where lines were only put in.
         after: The lines after this edit alone.
@@ -65,7 +65,7 @@ class Left(NamedTuple):
 
 
 class Note(NamedTuple):
-    """Something to know of a place that no finding tells."""
+    """Something to know of a place, beside the findings."""
 
     path: str
     line: int
@@ -128,14 +128,14 @@ class ChangeLog:
         self._add_changed(path)
         if fixed.original is None:
             return
-        # Where the file was rewritten before, places are told in what it was at first.
+        # Where the file was rewritten before, places are those of the first text.
         document, edits = self._rewritten.get(path, (fixed.original, []))
         for finding, offset, before, after in fixed.edits:
             line, _ = place_at(document, offset_before(offset, edits))
             self.changes.append(Change(path, line, finding, finding.fixes[0], before, after))
 
     def add_rewriting(self, path: str, document: Document, fix: Fix) -> None:
-        """Keep what was done to a file because the command asked for it."""
+        """Keep what was done to a file because the command requested it."""
         self._add_changed(path)
         edits = sorted(fix.edits)
         self._rewritten.setdefault(path, (document, edits))

@@ -4,7 +4,7 @@ The formula is a sum over findings. Each counts by what there is to do about it:
 
 - a safe fix costs nothing: it is applied by npulens and changes no result;
 - an unsafe fix costs the minutes to read it, more where it changes the structure of a script;
-- what has no fix costs the minutes of its rule. Both stand in the file of the rule.
+- what has no fix costs the minutes of its rule. Both are in the file of the rule.
 
 Whoever has dealt with a symbol once knows what to do with it: further findings of the same rule
 and symbol cost a quarter, at least a minute. So do further findings of the same rule about fused

@@ -114,7 +114,7 @@ def _line(lines: LineMap, number: int) -> str:
 
 
 def _is_same_program(before: Document, after: Document) -> bool:
-    """Whether nothing but comments changed; of what is not Python, the lines told that."""
+    """Whether nothing but comments changed; without Python, the lines decide."""
     if before.kind not in _PYTHON:
         return True
     try:

@@ -1,4 +1,4 @@
-"""Changing a file in a way that no finding asks for."""
+"""Changing a file in a way that no finding requests."""
 
 from collections.abc import Callable
 from pathlib import Path

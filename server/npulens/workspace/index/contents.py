@@ -1,4 +1,4 @@
-"""What the files of a project hold: read once for all who ask."""
+"""What the files of a project hold: read once for all callers."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -27,7 +27,7 @@ Modules = Mapping[Path, Content]
 
 
 class Contents:
-    """Reads files, and keeps those of Python, which several ask for."""
+    """Reads files, and keeps those of Python, which several need."""
 
     def __init__(self) -> None:
         self._modules: dict[str, Content] = {}

@@ -1,4 +1,4 @@
-"""Answers to questions about the contents of files, so that each is asked once."""
+"""Answers to questions about the contents of files, so that each is computed once."""
 
 from collections.abc import Callable, Mapping
 from hashlib import blake2b
@@ -6,11 +6,11 @@ from typing import Any, TypeVar, cast
 
 _Answer = TypeVar("_Answer")
 _MOST_ANSWERS = 20_000
-"""So many are kept where a run asks for fewer, as one for a single file does."""
+"""So many are kept where a run requests fewer, as one for a single file does."""
 
 
 class FactMemo:
-    """Remembers answers; every one is a function of what it was asked about.
+    """Remembers answers; each depends on `about` alone.
 
     They are plain data, as JSON has, so that they can be written down. What comes back from there
     may be anything, so it is looked at before it is believed.
@@ -21,7 +21,7 @@ class FactMemo:
 
     def __init__(self, known: Mapping[str, Any] | None = None) -> None:
         self._known = dict(known or {})
-        self._asked: dict[str, Any] = {}
+        self._requested: dict[str, Any] = {}
         self._found: dict[tuple[str, tuple[str, ...]], Any] = {}
         self.has_new = False
 
@@ -38,13 +38,13 @@ class FactMemo:
             question: A name for it.
             about: All that the answer depends on, such as digests of contents.
             answer: Finds the answer as plain data.
-            read: Makes of plain data what it stands for; raises `TypeError` or `ValueError` for
-                data of another form.
+            read: Turns plain data into the answer; raises `TypeError` or `ValueError` for data of
+                another form.
         """
-        asked = question, about
-        if asked in self._found:
-            return cast(_Answer, self._found[asked])
-        found = self._found[asked] = self._recalled(question, about, answer, read)
+        request = question, about
+        if request in self._found:
+            return cast(_Answer, self._found[request])
+        found = self._found[request] = self._recalled(question, about, answer, read)
         return found
 
     def _recalled(
@@ -56,21 +56,21 @@ class FactMemo:
     ) -> _Answer:
         name = "\0".join((question, *about)).encode("utf-8", "surrogatepass")
         key = blake2b(name, digest_size=16).hexdigest()
-        plain = self._asked.get(key, self._known.get(key))
+        plain = self._requested.get(key, self._known.get(key))
         if plain is not None:
             try:
                 found = read(plain)
             except (TypeError, ValueError, RecursionError):
                 pass
             else:
-                self._asked[key] = plain
+                self._requested[key] = plain
                 return found
-        plain = self._asked[key] = answer()
+        plain = self._requested[key] = answer()
         self.has_new = True
         return read(plain)
 
     def is_so(self, question: str, about: str, answer: Callable[[], bool]) -> bool:
-        """The answer to a question that is asked about thousands of contents, yes or no.
+        """The answer, yes or no, to a question about thousands of contents.
 
         All those about one content are kept together, for finding each alone takes as long as to
         search a file for a word.
@@ -87,20 +87,25 @@ class FactMemo:
             self.has_new = True
         return found
 
-    def forget_unasked(self) -> None:
-        """Forget what was not asked for since this was called before, as of files that changed."""
-        self._known, self._asked, self._found = self._asked, {}, {}
+    def forget_unrequested(self) -> None:
+        """Forget answers not requested since the last call, as those for files that changed."""
+        self._known, self._requested, self._found = self._requested, {}, {}
 
     def answers(self) -> dict[str, Any]:
-        """What is worth keeping: what was asked for, and some of what was known besides."""
-        spare = max(_MOST_ANSWERS - len(self._asked), 0)
-        others = [key for key in self._known if key not in self._asked]
-        kept = {key: self._known[key] for key in others[len(others) - spare :] if spare}
-        return {**kept, **self._asked}
+        """The answers worth keeping: those requested, and some that were known before."""
+        room = max(_MOST_ANSWERS - len(self._requested), 0)
+        others = [key for key in self._known if key not in self._requested]
+        kept = {key: self._known[key] for key in others[len(others) - room :] if room}
+        return {**kept, **self._requested}
 
 
 def text(plain: Any) -> str:
-    """Read a text; half of a surrogate pair, which JSON may have, is none."""
+    """Read a text.
+
+    Raises:
+        TypeError: It is none.
+        UnicodeEncodeError: It has half of a surrogate pair, as JSON may have.
+    """
     if not isinstance(plain, str):
         raise TypeError("no text")
     if not plain.isascii():
@@ -109,7 +114,11 @@ def text(plain: Any) -> str:
 
 
 def texts(plain: Any) -> tuple[str, ...]:
-    """Read a list of texts."""
+    """Read a list of texts.
+
+    Raises:
+        TypeError: It is none.
+    """
     if not isinstance(plain, list):
         raise TypeError("no list")
     return tuple(map(text, plain))
@@ -123,7 +132,11 @@ def _truths(plain: Any) -> dict[str, bool]:
 
 
 def truth(plain: Any) -> bool:
-    """Read a yes or no."""
+    """Read a yes or no.
+
+    Raises:
+        TypeError: It is neither.
+    """
     if not isinstance(plain, bool):
         raise TypeError("neither yes nor no")
     return plain

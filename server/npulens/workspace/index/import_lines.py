@@ -1,4 +1,4 @@
-"""What the imports of a module name, read from its bytes: thousands of files are asked."""
+"""What the imports of a module name, read from its bytes: thousands of files are read so."""
 
 import re
 from collections.abc import Iterator
@@ -101,7 +101,7 @@ def _modules(before: bytes, behind: bytes) -> Iterator[str]:
 
 
 def _imports(data: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """What stands before each `import` in its line, and behind it.
+    """The text before each `import` in its line, and behind it.
 
     Behind it is what is imported: up to the closing bracket, or to the end of the line.
     """

@@ -12,7 +12,7 @@ from npulens.syntax.values import Imported, Name, dotted_name
 from npulens.syntax.walking import nodes_below
 from npulens.verdicts.answers import UNKNOWN, Answer, joined
 from npulens.verdicts.failing_imports import tried_parts
-from npulens.verdicts.library_questions import library_asked_for
+from npulens.verdicts.library_questions import queried_library
 from npulens.workspace.index.contents import Content
 from npulens.workspace.index.fact_memo import FactMemo, text, texts, truth
 
@@ -26,7 +26,7 @@ class ModuleImport(NamedTuple):
         level: Of a relative import its dots, 0 of an absolute one, -1 of a plain `import a.b`.
         module: What is imported from; empty if nothing is named.
         names: What is imported, each with the name that it gets.
-        is_guarded: It may fail, or stands under a condition that asks for a library.
+        is_guarded: It may fail, or is under a condition that checks for a library.
         is_at_top: It is a statement of the module itself.
     """
 
@@ -40,7 +40,7 @@ class ModuleImport(NamedTuple):
         """The modules that it may read, as parts of a path; whether from the root of one.
 
         Args:
-            file: The module that it stands in.
+            file: The module that it is in.
         """
         if self.level < 0:
             yield from ((tuple(name.split(".")), False) for name, _ in self.names)
@@ -73,7 +73,7 @@ class ImportedName(NamedTuple):
 
     Attributes:
         name: The name.
-        qualified: What it stands for.
+        qualified: What it represents.
         is_public: A star takes it.
     """
 
@@ -86,10 +86,10 @@ class ModuleSummary(NamedTuple):
     """What one module says to others.
 
     Attributes:
-        imports: All its imports, wherever they stand.
+        imports: All its imports, wherever they are.
         classes: The classes at its top.
         functions: The names of the functions at its top.
-        libraries: The names at its top that stand for something of a library.
+        libraries: The names at its top that represent something of a library.
     """
 
     imports: tuple[ModuleImport, ...] = ()
@@ -133,9 +133,9 @@ def _imports(tree: ast.Module) -> Iterator[ModuleImport]:
         if isinstance(node, ast.Try):
             guarded.update(tried_parts(node))
         elif isinstance(node, ast.If):
-            asked = joined(node.test, _without_all)
-            if asked.holds is not None:
-                guarded.update(node.orelse if asked.holds else node.body)
+            answer = joined(node.test, _without_all)
+            if answer.holds is not None:
+                guarded.update(node.orelse if answer.holds else node.body)
         inside = [
             (child, is_guarded or child in guarded, node)
             for child in ast.iter_child_nodes(node)
@@ -145,8 +145,8 @@ def _imports(tree: ast.Module) -> Iterator[ModuleImport]:
 
 
 def _without_all(part: ast.expr) -> Answer:
-    """What a part of a condition comes to where nothing that it asks for is there."""
-    return Answer(False) if library_asked_for(part) else UNKNOWN
+    """What a part of a condition comes to where nothing that it checks for exists."""
+    return Answer(False) if queried_library(part) else UNKNOWN
 
 
 def _class(node: ast.ClassDef, bindings: Bindings, of_super: frozenset[str]) -> ClassSummary:
@@ -182,7 +182,7 @@ def _libraries(tree: ast.Module, bindings: Bindings) -> Iterator[ImportedName]:
 
 
 def _imported(bound: Sequence[Binding]) -> Iterator[str]:
-    """What a name stands for that is only bound by imports, and all of them of one library."""
+    """What a name means that only imports of one library bind."""
     names = [b.value.qualified if isinstance(b.value, Imported) else "" for b in bound]
     roots = {name.partition(".")[0] for name in names}
     if len(roots) == 1 and "" not in roots:  # nor relative imports

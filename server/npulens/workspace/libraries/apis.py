@@ -1,6 +1,6 @@
 """Which APIs of a library do not run on the NPU, because of what they lead to.
 
-A function cannot run if something in it cannot that runs whenever it does: what stands under a
+A function cannot run if something in it cannot that runs whenever it does: what is under a
 condition with another way, or in a `try` that goes on without it, does not count. A class cannot
 be used if making an instance of it, or calling one, cannot run. A module cannot be imported if
 something cannot run that its import does, and takes with it all that it defines.
@@ -64,7 +64,7 @@ class Library:
         self.modules: Mapping[str, Module] = {module.name: module for module in modules}
         self._parents: dict[tuple[str, str], tuple[tuple[str, str], ...]] = {}
         self._dependents: dict[Node, set[Node]] = {}
-        self._asking = Node("module", "")
+        self._current = Node("module", "")
         self.reasons: dict[Node, Reason] = {}
         self._spread()
 
@@ -80,7 +80,7 @@ class Library:
         return names, reason.obstacle
 
     def find(self, module: str, name: str) -> tuple[Node | None, ...]:
-        """What a name of a module may stand for; `None` is something else than a definition."""
+        """What a name of a module may represent; `None` is something else than a definition."""
         return tuple(self._named(module, name, 0))
 
     def methods(self, module: str, name: str) -> Iterator[Node]:
@@ -99,8 +99,8 @@ class Library:
         while pending:
             found = {node: why for node in pending if (why := self._why(node)) is not None}
             self.reasons.update(found)
-            asked = {each for node in found for each in self._dependents.get(node, ())}
-            pending = sorted(asked - self.reasons.keys())
+            affected = {each for node in found for each in self._dependents.get(node, ())}
+            pending = sorted(affected - self.reasons.keys())
 
     def _nodes(self) -> Iterator[Node]:
         for module in self.modules.values():
@@ -113,7 +113,7 @@ class Library:
 
     def _why(self, node: Node) -> Reason | None:
         """Why a definition does not run, as far as is known by now."""
-        self._asking = node
+        self._current = node
         module = self.modules[node.module]
         if node.kind == "module":
             package = node.module.rpartition(".")[0]
@@ -135,7 +135,7 @@ class Library:
         """The reason that lies in the first of some definitions that does not run."""
         for node in nodes:
             if node is not None:
-                self._dependents.setdefault(node, set()).add(self._asking)
+                self._dependents.setdefault(node, set()).add(self._current)
                 if node in self.reasons:
                     return Reason(node)
         return None

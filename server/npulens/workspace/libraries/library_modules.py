@@ -34,7 +34,7 @@ def read_module(
         lines: Its text.
         name: Its name, with dots.
         is_package: Whether it is the `__init__` of a package.
-        found: What the NPU lacks, by the offset at which it stands.
+        found: What the NPU lacks, by the offset at which it is.
 
     Raises:
         RecursionError: It is nested too deeply.
@@ -61,7 +61,7 @@ class _Scope:
     own: dict[str, str] = field(default_factory=dict)
 
 
-_ASKS = re.compile(
+_QUERIES = re.compile(
     r"cuda|gpu|npu|xpu|cpu|mps|device|backend|available|installed|fused|flash|triton"
 )
 """In the test of an early return: what follows is one of several ways to do the same."""
@@ -112,7 +112,7 @@ class _Reader:
 
     def _is_way_out(self, node: ast.If) -> bool:
         ends = isinstance(node.body[-1], ast.Return)
-        return ends and _ASKS.search(ast.unparse(node.test).lower()) is not None
+        return ends and _QUERIES.search(ast.unparse(node.test).lower()) is not None
 
     def _statement(self, node: ast.stmt, scope: _Scope | None, owner: str) -> Need:
         if isinstance(node, _FUNCTIONS):
@@ -180,7 +180,7 @@ class _Reader:
     def _imported(
         self, node: ast.Import | ast.ImportFrom
     ) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-        """For each alias: the name it binds, what that stands for, the modules that are run."""
+        """For each alias: the name it binds, what that represents, the modules that are run."""
         if isinstance(node, ast.Import):
             for alias in node.names:
                 top = alias.name.partition(".")[0]
@@ -310,7 +310,7 @@ class _Reader:
         return self._called(_dotted(function), scope)
 
     def _called(self, path: str, scope: _Scope | None) -> Reference | None:
-        """The definition that a name stands for where it is used."""
+        """The definition that a name represents where it is used."""
         root, _, rest = path.partition(".")
         behind = f".{rest}" if rest else ""
         if not root:
@@ -328,7 +328,7 @@ class _Reader:
         return None if root in scope.bound else Reference("name", path)
 
     def _left_in(self, node: ast.stmt) -> Iterator[Obstacle]:
-        """What stands in a statement where no expression starts, as in `from x import y`."""
+        """The part of a statement where no expression starts, as in `from x import y`."""
         start = self._lines.offset(node.lineno, node.col_offset)
         end = self._lines.offset(node.end_lineno or 0, node.end_col_offset or 0)
         for at in [at for at in self._found if start <= at < end]:

@@ -82,7 +82,7 @@ class Class:
 
 
 class Binding(NamedTuple):
-    """What a name of a module stands for: `own`, `absolute`, `alias` or `other`, and for whom."""
+    """What a name of a module represents: `own`, `absolute`, `alias` or `other`, and for whom."""
 
     kind: str
     path: str = ""
@@ -96,7 +96,7 @@ class Module:
         name: Its name, with dots.
         is_package: It is the `__init__` of a package.
         need: What importing it needs.
-        names: What its names stand for; of several, any.
+        names: What its names represent; of several, any.
         stars: The modules of which it takes all names.
         functions: Its functions; those inside of others as `f.<locals>.g`.
         classes: Its classes.

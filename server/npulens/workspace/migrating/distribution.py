@@ -109,7 +109,7 @@ def distribute_entry(
     if not rewrite_file(entry, lambda _: fix, root, log, write):
         return
     distributed = read_source(entry).text
-    log.notes += (Note(wanted.entry, line, said) for line, said in cautions(text, distributed))
+    log.notes += (Note(wanted.entry, line, text) for line, text in cautions(text, distributed))
     start = _LAUNCHER.format(entry=shlex.quote(entry.name))
     write_whole(launcher, start.encode("utf-8", "surrogateescape"), 0o755)
     name = relative_path(launcher, root)
@@ -124,10 +124,10 @@ def _require_nothing_left(original: str, migrated: str, left: Sequence[Finding])
         UnclearError: One is not.
     """
     script = read_script(module_tree(migrated), migrated)
-    told = [finding.span for finding in left if not effort_of(finding).is_advice]
+    spans = [finding.span for finding in left if not effort_of(finding).is_advice]
     for node in remaining_cuda(script, original):
         span = script.span(node)
-        if not any(each.start < span.end and span.start < each.end for each in told):
+        if not any(each.start < span.end and span.start < each.end for each in spans):
             source = script.source(node)
             raise UnclearError(
                 _line_of(source, node.lineno, original),
@@ -138,5 +138,5 @@ def _require_nothing_left(original: str, migrated: str, left: Sequence[Finding])
 def _line_of(source: str, line: int, original: str) -> int:
     """The line of the author's text that holds a source; lines were only put in before it."""
     lines = original.splitlines()
-    holding = [at for at, each in enumerate(lines[:line], 1) if source.splitlines()[0] in each]
-    return holding[-1] if holding else min(line, len(lines))
+    containing = [at for at, each in enumerate(lines[:line], 1) if source.splitlines()[0] in each]
+    return containing[-1] if containing else min(line, len(lines))

@@ -53,7 +53,7 @@ class MigrationNeverEndsError(LocalizedError):
 
 
 class Observer(Protocol):
-    """Is told how far a migration is."""
+    """Gets the progress of a migration."""
 
     def begin(self, total: int) -> None:
         """Some files are to be gone through."""
@@ -98,7 +98,7 @@ def migrate_copy(
     Args:
         request: What is wanted.
         destination: The copy: nothing is there, or an empty folder.
-        observer: Is told how far it is.
+        observer: Gets the progress.
         write_log: Writes the log into a folder that is there.
 
     Raises:
@@ -144,7 +144,7 @@ def migrate_in_place(
     Args:
         request: What is wanted.
         trees: The git trees that could take it back, or `None` if nobody has to.
-        observer: Is told how far it is.
+        observer: Gets the progress.
         write_log: Writes the log into a folder that is there.
 
     Raises:
@@ -161,7 +161,7 @@ def migrate_in_place(
         try:
             _migrate(request, log, observer, lambda fixed: write_fixed(fixed, trees))
             is_done = True
-        finally:  # also after Ctrl-C the log tells what was done
+        finally:  # also after Ctrl-C the log shows what was done
             if is_done or log.changed:
                 write_log(log, folder)
             else:
@@ -228,7 +228,7 @@ def _migrate(request: Request, log: ChangeLog, observer: Observer, write: _Write
     found = _discovered(request)
     files = found.files
     for folder, problem in found.problems.items():
-        if folder != str(request.source):  # said where there is nothing to read
+        if folder != str(request.source):  # reported where there is nothing to read
             log.problems[relative_path(os.path.realpath(folder), root)] = problem
     if request.configuration.style is MigrationStyle.RUNTIME_SHIM:
         _start_with_shim(files, root, log, write)

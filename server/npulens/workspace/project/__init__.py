@@ -1,11 +1,11 @@
 """What the files of a project say together, so that one can be judged with what counts for it.
 
-A project is what its marker (`pyproject.toml`, `setup.py`, `.git`) stands in, whichever of its
-files are named (`own_modules.py`, `extent.py`). `project_facts.py` asks all questions, each of
-which is a file; what is known of single modules comes from `workspace/index/`. `file_context.py`
-looks up on another thread what a file needs to know of the disk, when it is opened or saved, never
-for a change of a text. Where a saved file changes what is known of the project, the other open
-documents are analysed again.
+A project is what its marker (`pyproject.toml`, `setup.py`, `.git`) is in, whichever of its files
+were named (`own_modules.py`, `extent.py`). `project_facts.py` answers all questions, each of which
+has a file; what is known of single modules comes from `workspace/index/`. `file_context.py` looks
+up on another thread what a file needs to know of the disk, when it is opened or saved, never for a
+change of a text. Where a saved file changes what is known of the project, the other open documents
+are analysed again.
 
 Of members that modules import from each other: what functions return (`returned_shapes.py`:
 functions that others import are evaluated once, from the part of their module that they need);

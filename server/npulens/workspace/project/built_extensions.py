@@ -109,8 +109,8 @@ def _read_one(
 ) -> _Declared:
     if type(line) is not int:
         raise TypeError("no line")
-    names, held = texts(list(sources)), texts(list(bound))
-    return _Declared(text(module), names, truth(is_cuda), line, held, truth(is_loaded))
+    names, bound_names = texts(list(sources)), texts(list(bound))
+    return _Declared(text(module), names, truth(is_cuda), line, bound_names, truth(is_loaded))
 
 
 def cmake_extensions(files: Mapping[Path, Content], memo: FactMemo) -> list[Extension]:
@@ -130,8 +130,8 @@ def cmake_extensions(files: Mapping[Path, Content], memo: FactMemo) -> list[Exte
 
     found = []
     for file, content in files.items():
-        asked = partial(answer, content)
-        known = memo.recall("extensions of CMake", (content.digest,), asked, _read)
+        compute = partial(answer, content)
+        known = memo.recall("extensions of CMake", (content.digest,), compute, _read)
         found += [Extension(file, e[0], frozenset(e[1]), *e[2:]) for e in known]
     return found
 

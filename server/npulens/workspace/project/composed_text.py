@@ -11,7 +11,7 @@ def composed_text(node: ast.expr | None, values: Mapping[str, ast.expr], depth: 
 
     Args:
         node: The expression: `f"{module}.{name}"`, `"%s.%s" % (module, name)`, `module + name`.
-        values: What names stand for.
+        values: What names represent.
         depth: How many expressions are around it.
     """
     parts = _parts(node, values, depth + 1) if depth < _MAX_DEPTH else None

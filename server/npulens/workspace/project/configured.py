@@ -51,7 +51,7 @@ def _classes(content: Content, memo: FactMemo) -> list[tuple[str, _Defaults]]:
 
 
 def _described(source: str) -> dict[str, dict[str, str]]:
-    """The classes of a module with what they name, told from the text."""
+    """The classes of a module with what they name, determined from the text."""
     found = list(_NAMED.finditer(source))
     heads = list(_HEAD.finditer(f"\n{source}")) if found else []
     starts = [head.start() for head in heads]

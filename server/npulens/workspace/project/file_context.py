@@ -33,7 +33,7 @@ class FileContext:
 
     Attributes:
         configuration: Its settings.
-        catalogue: The rules that they ask for.
+        catalogue: The rules that they request.
         project: What the file cannot know of its project.
         shim: Whether `transfer_to_npu` is in force where it runs.
         problem: What is wrong with the configuration, so that an earlier one counts, or `None`.
@@ -155,7 +155,7 @@ class ProjectContextProvider:
             memo = self._memo(root, catalogue)
             facts = project_facts(files, [root], catalogue, memo=memo)
             self._projects[root] = replace(facts, root=str(root))
-            memo.forget_unasked()
+            memo.forget_unrequested()
         return self._projects[root]
 
     def _memo(self, root: Path, catalogue: Catalogue) -> FactMemo:

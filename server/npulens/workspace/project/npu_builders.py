@@ -43,19 +43,16 @@ def npu_builders(modules: Modules, memo: FactMemo) -> frozenset[Path]:
 
 def copies(contents: Mapping[Path, Content]) -> Iterator[Path]:
     """Files that say what another of the same name says that is less deep in the project."""
-    told: set[tuple[str, str]] = set()
+    known: set[tuple[str, str]] = set()
     for file in sorted(contents, key=lambda file: (len(file.parts), file)):
         content = (file.name, contents[file].digest)
-        if contents[file].data and content in told:
+        if contents[file].data and content in known:
             yield file
-        told.add(content)
+        known.add(content)
 
 
 def _classes(module: Content, memo: FactMemo) -> list[tuple[str, tuple[str, ...]]]:
-    """The classes of a module, each with the C++ and CUDA sources that it names.
-
-    None of a module that cannot be read, which is told when it is checked.
-    """
+    """The classes of a module, each with the C++ and CUDA sources that it names."""
 
     def answer() -> list[tuple[str, list[str]]]:
         try:

@@ -1,4 +1,4 @@
-"""Which computations an operator of torch_npu stands for."""
+"""Which computations an operator of torch_npu represents."""
 
 from npulens.catalog.model import Rule
 from npulens.catalog.tables import Catalogue

@@ -23,7 +23,7 @@ from npulens.workspace.index.fact_memo import FactMemo, texts, truth
 
 _MAX_USES = 100
 """What is used more often is not looked into, which bounds the work for hostile modules."""
-_ASKS_DEVICE = re.compile(r"\bdevice\b|is_cuda|cuda")
+_CHECKS_DEVICE = re.compile(r"\bdevice\b|is_cuda|cuda")
 _COMPILES = b"cpp_extension.load("
 _BUILD_FILE = re.compile(r"setup|build|extension", re.IGNORECASE)
 
@@ -56,18 +56,18 @@ def optional_kernels(sources: Iterable[Path], modules: Modules, memo: FactMemo) 
         for file in files:
             named.setdefault(file, set()).add(source.name)
     without = {file: _does_without(modules[file], names, memo) for file, names in named.items()}
-    spared = {
+    exempt = {
         source
         for source, files in loaders.items()
         if files and all(source.name in without[file] for file in files)
     }
-    careful = {file for source in spared for file in loaders[source]}
+    careful = {file for source in exempt for file in loaders[source]}
     compilers = {
         file
         for file, content in (modules.items() if careful else ())
         if _COMPILES in content.data and _serves_only(file, careful, modules)
     }
-    return OptionalKernels(frozenset(spared), frozenset(compilers))
+    return OptionalKernels(frozenset(exempt), frozenset(compilers))
 
 
 def _loaders(source: Path, modules: Modules, memo: FactMemo) -> list[Path]:
@@ -265,7 +265,7 @@ class _User:
                 yield [part for handler in owner.handlers for part in handler.body]
             elif isinstance(owner, ast.If) and marks and node is not owner.test:
                 test = self._source(owner.test)
-                if marks.search(test) or _ASKS_DEVICE.search(test):
+                if marks.search(test) or _CHECKS_DEVICE.search(test):
                     other = owner.orelse if node in owner.body else owner.body
                     yield other or self._behind(owner)
             elif marks and isinstance(node, ast.stmt):

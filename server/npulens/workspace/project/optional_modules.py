@@ -1,6 +1,6 @@
 """Modules that a project imports only where what they need is there.
 
-A module of Triton kernels is right to need Triton if everyone who imports it asks first, or does
+A module of Triton kernels is right to need Triton if everyone who imports it checks first, or does
 without it where the import fails.
 """
 
@@ -38,7 +38,7 @@ def optional_parts(
     catalogue: Catalogue,
     extensions: Iterable[str],
     memo: FactMemo,
-    held: Iterable[str] = (),
+    built_at_run: Iterable[str] = (),
 ) -> OptionalParts:
     """What is imported only under a condition.
 
@@ -47,13 +47,13 @@ def optional_parts(
         catalogue: Says which libraries matter.
         extensions: Names of modules that the project builds of CUDA sources.
         memo: What is known of the modules.
-        held: Names of modules that hold an extension which is built when the program runs.
+        built_at_run: Names of modules that hold an extension which is built when the program runs.
     """
     built = {name for name in extensions if name}
     words = {*catalogue.optional_libraries, *(name for name in built if "." not in name)}
     either = b"|".join(re.escape(os.fsencode(word)) for word in sorted(words))
     any_library = re.compile(rb"^(?:from|import)[ \t]+(?:" + either + rb")\b", re.MULTILINE)
-    importers = _Importers(modules, memo, frozenset((*built, *held)))
+    importers = _Importers(modules, memo, frozenset((*built, *built_at_run)))
     candidates = [
         file
         for file in importers.naming(words)
@@ -62,8 +62,8 @@ def optional_parts(
     careful = {file for file in candidates if importers.are_careful(file)}
     return OptionalParts(
         frozenset(map(str, careful)),
-        frozenset(name for name in built if importers.ask_before(name, careful)),
-        frozenset((str(file), name) for name in built for file in importers.sparing(name, careful)),
+        frozenset(name for name in built if importers.is_always_guarded(name, careful)),
+        frozenset((str(file), name) for name in built for file in importers.without(name, careful)),
     )
 
 
@@ -92,7 +92,7 @@ class _Importers:
         return [file for file in self._modules if file in found]
 
     def are_careful(self, module: Path) -> bool:
-        """Whether a module is imported at all, and only where that may fail or was asked about.
+        """Whether a module is imported at all, and only where that may fail or was checked before.
 
         What only its own package imports is as careful as those who import the package.
         """
@@ -105,21 +105,21 @@ class _Importers:
             is_imported = True
         return is_imported
 
-    def ask_before(self, extension: str, careful: Container[Path]) -> bool:
+    def is_always_guarded(self, extension: str, careful: Container[Path]) -> bool:
         """Whether an extension is imported at all, and only in modules or places that take care."""
         found = [
-            is_spared
-            for file, is_spared in self._of_extension(extension, careful)
+            is_exempt
+            for file, is_exempt in self._of_extension(extension, careful)
             if FileRole.TEST not in file_role(str(file))
         ]
         return bool(found) and all(found)
 
-    def sparing(self, extension: str, careful: Container[Path]) -> Iterator[Path]:
+    def without(self, extension: str, careful: Container[Path]) -> Iterator[Path]:
         """The modules that import an extension, and do without it wherever they do."""
         found: dict[Path, bool] = {}
-        for file, is_spared in self._of_extension(extension, careful):
-            found[file] = found.get(file, True) and is_spared
-        return (file for file, is_spared in found.items() if is_spared)
+        for file, is_exempt in self._of_extension(extension, careful):
+            found[file] = found.get(file, True) and is_exempt
+        return (file for file, is_exempt in found.items() if is_exempt)
 
     def _of_extension(
         self, extension: str, careful: Container[Path]
@@ -128,8 +128,8 @@ class _Importers:
         for file in self._by_word.get(extension, ()):
             for each in self._imports(file):
                 if any(extension == parts[-1] for parts, _ in each.paths(file) if parts):
-                    is_spared = each.is_guarded and self._does_without(file, extension)
-                    yield file, file in careful or is_spared
+                    is_exempt = each.is_guarded and self._does_without(file, extension)
+                    yield file, file in careful or is_exempt
 
     def _importers(self, module: Path) -> Iterator[tuple[Path, bool]]:
         parts = module.parent.parts if module.stem == "__init__" else module.with_suffix("").parts

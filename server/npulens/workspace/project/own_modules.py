@@ -41,7 +41,7 @@ def own_modules(
 
 
 def _names_in(folder: Path) -> set[str]:
-    """What stands in a folder; asking for each name alone takes long where there are many."""
+    """The content of a folder; a query for each name takes long where there are many."""
     try:
         return {entry.name for entry in folder.iterdir()}
     except OSError:

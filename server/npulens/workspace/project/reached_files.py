@@ -72,11 +72,11 @@ class ReachedFiles:
 
     def _reached_from(self, script: Path) -> frozenset[Path]:
         reached = {script}
-        waiting = [script]
-        while waiting:
-            new = self._imported_by(waiting.pop(), script.parent) - reached
+        pending = [script]
+        while pending:
+            new = self._imported_by(pending.pop(), script.parent) - reached
             reached |= new
-            waiting += new
+            pending += new
         return frozenset(reached)
 
     def _imported_by(self, file: Path, beside: Path) -> frozenset[Path]:

@@ -14,7 +14,7 @@ from npulens.workspace.index.re_exports import place_of, re_exported
 
 _STAR = b"import *"
 _TRACES = (b"cuda", b"nccl", b"DataParallel")
-"""A file that takes all of a module and names none of these has next to nothing to be told."""
+"""A file that takes all of a module and names none of these has hardly any findings."""
 _NAMED = (b"import torch", b", torch")
 _FROM_OTHER = re.compile(rb"from[ \t]+(?!torch\b)")
 _MODULES = frozenset(
@@ -24,7 +24,7 @@ _MODULES = frozenset(
         *("torch.utils", "torch.utils.data", "torch.autograd", "torch.amp", "torch.jit"),
     }
 )
-"""What is re-exported of `torch.cuda`, and classes, are told where they are imported first."""
+"""Re-exports of `torch.cuda`, and of classes, are reported at their first import."""
 _MOST_ROUNDS = 4
 """Through so many modules, each of which takes from the next, a name is followed."""
 _Facts = frozenset[tuple[str, str, LibraryName]]

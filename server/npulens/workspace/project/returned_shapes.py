@@ -105,7 +105,7 @@ def _with_source(
 
     def answer() -> list[str]:
         functions = cut.of(content)
-        return [name for name in names if _holds_source(functions.text_from(name.encode()))]
+        return [name for name in names if _contains_source(functions.text_from(name.encode()))]
 
     return memo.recall("functions with source", (content.digest, *names), answer, texts)
 
@@ -183,7 +183,7 @@ def _called_in(text: bytes) -> Iterator[bytes]:
             yield part[len(before) :]
 
 
-def _holds_source(text: bytes) -> bool:
+def _contains_source(text: bytes) -> bool:
     """Whether a function holds a word of some source."""
     words = Words(text.decode("utf-8", "replace"))
     return Sources(words).has_some(0, len(words.text))
@@ -222,16 +222,16 @@ def _read_shape(
     depends: Any,
     element: Any,
     parts: Any,
-    waits: Any,
+    synchronizes: Any,
     unless: Any,
 ) -> ReturnedShape:
     known = texts([kind, element])
-    if not all(isinstance(each, bool) for each in (is_open, depends, waits)):
+    if not all(isinstance(each, bool) for each in (is_open, depends, synchronizes)):
         raise TypeError("no shape")
     inside = tuple(_read_shape(*part) for part in parts)
     given = tuple(_read_parameter(*parameter) for parameter in unless)
     dims = texts(list(dims))
-    return ReturnedShape(known[0], dims, is_open, depends, known[1], inside, waits, given)
+    return ReturnedShape(known[0], dims, is_open, depends, known[1], inside, synchronizes, given)
 
 
 def _read_parameter(place: Any, name: Any) -> tuple[int, str]:
@@ -251,7 +251,7 @@ def _returned(
 
 
 def _excerpt(data: bytes, names: frozenset[str]) -> bytes:
-    """Of a module the functions asked about, those that they call, imports and short constants.
+    """Of a module the requested functions, those that they call, imports and short constants.
 
     The rest need not be parsed. Where the cutting at unindented lines errs, less is known.
     """

@@ -66,10 +66,10 @@ _Stamp = tuple[int, int]
 
 
 class ShimFinder:
-    """Finds out about the shim in a tree; asked again, it reads only what has changed.
+    """Finds out about the shim in a tree; called again, it reads only what has changed.
 
     Args:
-        contents: What was read of its files already; one that is asked again has none.
+        contents: What was read of its files already; a later look has none.
     """
 
     def __init__(self, contents: Contents | None = None) -> None:
@@ -214,7 +214,7 @@ class _Tree:
         """For each file, whether the shim is there when scripts have imported it.
 
         Args:
-            is_wanted: Whether scripts are asked for that start without it.
+            is_wanted: Whether scripts that start without it are reported.
         """
         imported = {t for path in self._sources for t, _ in self._edges(path) if t != path}
         started = [path for path in self._sources if path not in imported]

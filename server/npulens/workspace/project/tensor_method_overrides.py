@@ -33,7 +33,7 @@ def tensor_method_overrides(modules: Modules, catalogue: Catalogue, memo: FactMe
     heads = [f"def {name}(".encode() for name in catalogue.methods]
     wanted = frozenset(catalogue.methods) | {f"{name}()" for name in catalogue.methods}
     found: dict[tuple[str, str], _Methods] = {}
-    looked_at = {f for f, content in modules.items() if _holds_any(heads, content, memo)}
+    looked_at = {f for f, content in modules.items() if _contains_any(heads, content, memo)}
     for _ in range(_ROUNDS):
         known = _facts(found)
         new = dict(found)
@@ -48,7 +48,7 @@ def tensor_method_overrides(modules: Modules, catalogue: Catalogue, memo: FactMe
     return _facts(found)
 
 
-def _holds_any(heads: list[bytes], content: Content, memo: FactMemo) -> bool:
+def _contains_any(heads: list[bytes], content: Content, memo: FactMemo) -> bool:
     """Whether a module defines some method that tensors have."""
     return memo.is_so(
         "methods of tensors", content.digest, lambda: any(head in content.data for head in heads)

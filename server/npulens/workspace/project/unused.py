@@ -17,7 +17,7 @@ _PRIVATE = re.compile(rb"\ndef (_[a-z]\w*)\(")
 READS = re.compile(
     rb"nonzero|unique|masked_|nms\(|\.(?:item|tolist|cpu|any|all)\(|where\(|mask\w*\]"
 )
-"""What makes it worth asking whether a function is used: such are told of."""
+"""What makes a function worth the check whether it is used."""
 _BODY = re.compile(rb"\n(?=[^\s#)])")
 _WORD = re.compile(rb"\w+")
 _PLAIN_BASES = frozenset(
@@ -64,7 +64,7 @@ def unused_classes(
 
 
 def unused_functions(modules: Modules, folders: Iterable[Path], memo: FactMemo) -> frozenset[str]:
-    """The names of private functions of modules that stand nowhere but in their definition.
+    """The names of private functions of modules that occur nowhere but in their definition.
 
     Only whole packages and projects are looked at: elsewhere another part may import them.
 
@@ -121,7 +121,7 @@ def may_be_used_elsewhere(folder: Path) -> bool:
 
 
 def _defined_in(content: Content, memo: FactMemo) -> Counts:
-    """Plain classes without decorators, each with how often it stands in its own statement."""
+    """Plain classes without decorators, each with how often it is in its own statement."""
 
     def answer() -> Counts:
         return [(name.decode(), count) for name, count in _defined(content.data)]
@@ -130,7 +130,7 @@ def _defined_in(content: Content, memo: FactMemo) -> Counts:
 
 
 def _used_in(content: Content, names: Collection[bytes], all_names: str, memo: FactMemo) -> Counts:
-    """How often each of some names stands in a file."""
+    """How often each of some names is in a file."""
 
     def answer() -> Counts:
         words = Counter(word for word in _WORD.findall(content.data) if word in names)

@@ -62,10 +62,7 @@ def unused_modules(
 
 
 def _imported(modules: Modules, memo: FactMemo) -> Iterator[tuple[str, ...]]:
-    """What all imports may read, as last parts of paths; those in comments count, too.
-
-    Of a relative import the whole path is known.
-    """
+    """What all imports may read, as last parts of paths, also of those in comments."""
     for file, content in modules.items():
         above = file.parents
         for name in imported_names(content, memo):
@@ -101,7 +98,7 @@ def _is_named(file: Path, files: Sequence[Path], contents: Contents) -> bool:
 
 
 def _places(text: bytes, name: bytes) -> Iterator[int]:
-    """Where a name stands: an expression that begins with any word takes several times as long."""
+    """The place of a name: an expression that begins with any word takes several times as long."""
     at = text.find(name)
     while at >= 0:
         yield at

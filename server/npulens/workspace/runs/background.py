@@ -36,10 +36,17 @@ def check_in_background(
     *,
     keeps: bool = False,
 ) -> Iterator[PackedReport]:
-    """Check files; the reports come in the order of the paths, until nobody wants them any more.
+    """Check files; the reports come in the order of the paths, until the work is cancelled.
 
-    With `keeps`, processes that do it read and write `.npulens_cache` as `npulens check` does. Few
-    files are sooner checked than what is known of a large project is read.
+    Args:
+        paths: The files.
+        catalogue: The rules.
+        configuration: The settings of their project.
+        project: What is known of the project.
+        shims: The state of the shim in each file.
+        is_cancelled: Called again and again; whether to stop.
+        keeps: Whether processes use `.npulens_cache` as `npulens check` does. A few files are
+            checked without it: that takes less time than to read it.
     """
     if len(paths) < _TOO_FEW:
         checker = Checker(catalogue, configuration, project, shims, folder=_folder_of(project))
@@ -60,7 +67,7 @@ def check_in_background(
         rest = iter(paths)
         waiting: list[Future[list[PackedReport]]] = []
         while True:
-            # Few portions are handed over ahead, so that there is little to cancel.
+            # Few portions are submitted ahead, so that there is little to cancel.
             while len(waiting) < 8 and (portion := list(islice(rest, _FILES_AT_ONCE))):
                 waiting.append(executor.submit(_check, portion))
             if not waiting or is_cancelled():

@@ -23,7 +23,7 @@ from npulens.workspace.settings.configuration import absolute
 
 _VERSION = 1
 _MOST_OF_LINE = 200
-"""Of a long line, so many characters on either side tell a finding from others."""
+"""Of a long line, so many characters on either side distinguish a finding from others."""
 
 
 class BaselineError(LocalizedError):

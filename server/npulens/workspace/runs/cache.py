@@ -58,7 +58,7 @@ class FindingCache:
         """Read what is there.
 
         Args:
-            folder: The folder in which `.npulens_cache` stands.
+            folder: The folder in which `.npulens_cache` is.
             catalogue: The rules.
             configuration: The settings.
             project: What a file cannot know of its project.
@@ -69,7 +69,14 @@ class FindingCache:
         self._new: dict[str, tuple[str, list[Any], list[Any]]] = {}
 
     def digest(self, path: str, shim: Shim, data: bytes, root: str) -> str:
-        """What findings of a file are kept under: all that they depend on in this state."""
+        """The key of the findings of a file: all that they depend on in this state.
+
+        Args:
+            path: The file.
+            shim: The state of the shim in it.
+            data: Its bytes.
+            root: The folder of its project.
+        """
         name = f"{path}\0{shim.value}\0{root}\0".encode("utf-8", "surrogatepass")
         return blake2b(data, digest_size=16, key=blake2b(name, digest_size=16).digest()).hexdigest()
 
@@ -119,7 +126,7 @@ class FactCache:
         """Read what is there.
 
         Args:
-            folder: The folder in which `.npulens_cache` stands.
+            folder: The folder in which `.npulens_cache` is.
             catalogue: The rules.
             configuration: The settings.
         """

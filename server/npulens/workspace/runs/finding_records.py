@@ -63,9 +63,9 @@ def _settlement_of(reason: Any, span: Any) -> Settlement:
 
 
 def _shape_of(
-    score: Any, function: Any, reached: Any, is_shape: Any, waits: Any, advice: Any
+    score: Any, function: Any, reached: Any, is_shape: Any, synchronizes: Any, advice: Any
 ) -> DynamicShape:
-    return DynamicShape(score, function, reached, is_shape, waits, LocalizedText(*advice))
+    return DynamicShape(score, function, reached, is_shape, synchronizes, LocalizedText(*advice))
 
 
 def _fix_record(fix: Fix) -> list[Any]:

@@ -1,4 +1,4 @@
-"""What is said once in a run over many files, at the first of them in the order of the paths."""
+"""What is reported once in a run over many files, at the first of them by path."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -9,14 +9,14 @@ from npulens.catalog.settlements import Settlement
 from npulens.checks.intent.library_hints import LIBRARY
 from npulens.workspace.runs.file_report import FileReport
 
-_ALREADY_SAID = Settlement("reported-once")
+_REPORTED = Settlement("reported-once")
 
 
 class Once:
-    """The reports of one run, each of which knows what those before it have said."""
+    """The reports of one run, each of which knows what those before it reported."""
 
     def __init__(self) -> None:
-        self._said: set[str] = set()
+        self._reported: set[str] = set()
 
     def report(self, report: FileReport) -> FileReport:
         """A report with hints on optional libraries that none before has; others are settled."""
@@ -25,12 +25,12 @@ class Once:
             for finding in report.findings
             if finding.rule.once is rule_properties.Once.PROJECT
         ]
-        again = [hint for hint in hints if hint.arguments[LIBRARY] in self._said]
-        self._said.update(hint.arguments[LIBRARY] for hint in hints)
+        again = [hint for hint in hints if hint.arguments[LIBRARY] in self._reported]
+        self._reported.update(hint.arguments[LIBRARY] for hint in hints)
         return _without(report, again) if again else report
 
 
-def said_once(reports: Iterable[FileReport]) -> Iterator[FileReport]:
+def reported_once(reports: Iterable[FileReport]) -> Iterator[FileReport]:
     """The reports with one hint for each optional library; where it comes again it is settled.
 
     Args:
@@ -41,7 +41,7 @@ def said_once(reports: Iterable[FileReport]) -> Iterator[FileReport]:
 
 def _without(report: FileReport, again: list[Finding]) -> FileReport:
     kept = tuple(finding for finding in report.findings if finding not in again)
-    plain = [replace(f, fixes=(), related=(), note=None, settlement=_ALREADY_SAID) for f in again]
+    plain = [replace(f, fixes=(), related=(), note=None, settlement=_REPORTED) for f in again]
     settled = (*report.settled, *plain)
     return replace(
         report,

@@ -20,7 +20,7 @@ from npulens.workspace.settings.configuration import Settings, absolute
 _Stamp = tuple[int, int]
 """Time and size of a file, which change when it does."""
 _TRUSTED_FOR = 30.0
-"""Seconds for which files are believed to be as they were, if somebody tells of changes."""
+"""Seconds for which files are believed to be as they were, if changes are reported."""
 
 _serials = count(1)
 
@@ -43,7 +43,7 @@ class FileState:
 
     @property
     def has_findings(self) -> bool:
-        """Whether there is anything to tell."""
+        """Whether there is anything to report."""
         return bool(self.report.findings)
 
     def read(self) -> tuple[Document | None, tuple[Finding, ...]]:
@@ -57,9 +57,9 @@ class _Folder:
 
     Attributes:
         file_context: What counts for its files.
-        settings: What that was asked with.
+        settings: The settings of that look.
         stamps: Its files as they were when last looked at.
-        looked: When that was, and how many changes had been told of then.
+        looked: When that was, and how many changes had been reported then.
         known: The state of each file, and the stamp for which it holds.
     """
 
@@ -71,7 +71,7 @@ class _Folder:
 
 
 class Overview:
-    """Checks folders; asked again, it checks the files that have changed since.
+    """Checks folders; called again, it checks the files that have changed since.
 
     Attributes:
         is_notified: Somebody calls `files_changed`, so that it need not look at all files each
@@ -128,8 +128,8 @@ class Overview:
     ) -> Iterator[FileState]:
         around, stamps, known = folder.file_context, folder.stamps, folder.known
         by_shim = {shim: replace(around, shim=shim) for shim in Shim}
-        asked = around.catalogue, around.configuration, around.project, shims
-        reports = check_in_background(changed, *asked, is_cancelled, keeps=keeps)
+        arguments = around.catalogue, around.configuration, around.project, shims
+        reports = check_in_background(changed, *arguments, is_cancelled, keeps=keeps)
         for file, report in zip(changed, reports, strict=False):
             file_context = by_shim[shims.get(str(absolute(file)), Shim.ABSENT)]
             state = FileState(file, file_context, report, next(_serials))
@@ -146,7 +146,7 @@ class Overview:
         """A folder with its files as they are now, without what does not hold any more."""
         before = self._folders.get(path)
         looked = monotonic(), self._changes
-        if before is not None and before.settings == settings and self._still_holds(before):
+        if before is not None and before.settings == settings and self._is_current(before):
             return before
         inside = path / "__init__.py"
         file_context = self._lookout.look(inside, path, settings)
@@ -163,16 +163,16 @@ class Overview:
         self._folders[path] = folder
         return folder
 
-    def _still_holds(self, folder: _Folder) -> bool:
+    def _is_current(self, folder: _Folder) -> bool:
         looked, changes = folder.looked
         return self.is_notified and changes == self._changes and monotonic() < looked + _TRUSTED_FOR
 
     def files_changed(self) -> None:
-        """Look at the files again when next asked."""
+        """Look at the files again when next called."""
         self._changes += 1
 
     def forget(self) -> None:
-        """Check all files again when next asked."""
+        """Check all files again when next called."""
         with self._lock:
             self._folders.clear()
             self._lookout.forget_rules()

@@ -52,7 +52,7 @@ def packed(report: FileReport) -> PackedReport:
 
 
 def is_sound(report: FileReport) -> bool:
-    """Whether findings are of the text that they are shown in, and can be told."""
+    """Whether findings are of the text that they are shown in, and can be reported."""
     size = 0 if report.document is None else len(report.document.text)
     try:
         return all(_is_sound(finding, size) for finding in report.findings)
@@ -63,13 +63,13 @@ def is_sound(report: FileReport) -> bool:
 def _is_sound(finding: Finding, size: int) -> bool:
     fixes = [edit.span for fix in finding.fixes for edit in fix.edits]
     spans = [finding.span, *(part.span for part in finding.related), *fixes]
-    told = [_told(finding, language) for language in LANGUAGES]
+    translations = [_texts(finding, language) for language in LANGUAGES]
     return all(_is_within(span, size) for span in spans) and all(
-        isinstance(text, str) for texts in told for text in texts
+        isinstance(text, str) for texts in translations for text in texts
     )
 
 
-def _told(finding: Finding, language: Language) -> list[object]:
+def _texts(finding: Finding, language: Language) -> list[object]:
     bare = replace(finding, note=None)
     return [
         bare.message(language),

@@ -99,7 +99,7 @@ class Checker:
         known = self._cache.judgement(path, digest)
         if known is None:
             report = self._analysed(path, data)
-            # What cannot be read is found out each time, so that it is told each time.
+            # What cannot be read is found out each time, so that it is reported each time.
             return report if report.unread is not None else replace(report, digest=digest)
         findings, settled = tuple(known.findings), tuple(known.settled)
         document = Document(path, decoded(path, data)) if findings else None

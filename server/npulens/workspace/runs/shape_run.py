@@ -48,7 +48,7 @@ class ShapeRun:
 
 
 def places_in(paths: Iterable[Path], catalogue: Catalogue, target: Target = _NO_TARGET) -> ShapeRun:
-    """The places of all Python files among some paths, for a target that tells of their project."""
+    """The places of all Python files among some paths, with what is known of their project."""
     found = ShapeRun()
     for path in paths:
         if kind_by_name(str(path)) is not Kind.PYTHON:

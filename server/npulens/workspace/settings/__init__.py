@@ -1,1 +1,1 @@
-"""What a project asks of npulens: configuration, chosen rules, release of PyTorch."""
+"""The settings of a project: configuration, chosen rules, release of PyTorch."""

@@ -1,4 +1,4 @@
-"""The catalogue that a configuration asks for."""
+"""The catalogue for a configuration."""
 
 from npulens.catalog.loader import load_catalogue, with_verified_names
 from npulens.catalog.messages import about, message
@@ -26,30 +26,30 @@ def configured_catalogue(configuration: Configuration) -> Catalogue:
 
 
 class Catalogues:
-    """Catalogues that stay loaded; projects that ask for the same share one, and so may threads."""
+    """Catalogues that stay loaded; equal settings share one, and so may threads."""
 
     def __init__(self) -> None:
         self._loaded: dict[Configuration, Catalogue] = {}
 
     def of(self, configuration: Configuration) -> Catalogue:
-        """The catalogue that a configuration asks for.
+        """The catalogue for a configuration.
 
         Raises:
             CatalogueError: A file cannot be used.
         """
-        asked = Configuration(
+        key = Configuration(
             select=configuration.select,
             extend_select=configuration.extend_select,
             ignore=configuration.ignore,
             extend_rules=configuration.extend_rules,
         )
-        loaded = self._loaded.get(asked)
+        loaded = self._loaded.get(key)
         if loaded is None:  # without a lock: loading rules may take long, and others need not wait
-            loaded = self._loaded.setdefault(asked, configured_catalogue(asked))
+            loaded = self._loaded.setdefault(key, configured_catalogue(key))
         return loaded
 
     def forget(self) -> None:
-        """Read the rule files again when next asked."""
+        """Read the rule files again when next called."""
         self._loaded.clear()
 
 

@@ -1,4 +1,4 @@
-"""What a project asks of npulens: `npulens.toml`, or `[tool.npulens]` in `pyproject.toml`."""
+"""The settings of a project: `npulens.toml`, or `[tool.npulens]` in `pyproject.toml`."""
 
 import os
 import re
@@ -48,7 +48,7 @@ class ConfigurationError(LocalizedError):
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """The settings of a project; lists are empty where nothing is said.
+    """The settings of a project; lists are empty where nothing is set.
 
     Attributes:
         torch_version: The PyTorch release line that the code shall run on, or None if nobody says.
@@ -118,7 +118,7 @@ Settings = Mapping[str, Any]
 def find_configuration(start: Path, settings: Settings = MappingProxyType({})) -> Configuration:
     """The configuration of a file or folder: that of the nearest folder above it that has one.
 
-    Where it names no PyTorch release, the requirements of the project around tell it.
+    Where it names no PyTorch release, the requirements of the project decide.
 
     Args:
         start: The file or folder.
@@ -182,7 +182,7 @@ def is_selected(rule: Rule, configuration: Configuration) -> bool:
     """Whether a rule's findings are wanted: the longest word for it decides, of equals `ignore`.
 
     Where `select` is silent on them, the rules for what was not checked are wanted too: without
-    them, nobody could tell such a file from one in order. A rule that is off by default is wanted
+    them, such a file would look like one in order. A rule that is off by default is wanted
     only where its code or name is given in full.
     """
     words = (*configuration.select, *configuration.extend_select)

@@ -1,7 +1,7 @@
 """Patterns for files as git reads them in `.gitignore`.
 
 The time for one path grows with the lengths of pattern and path at most by their product: where a
-`*` or `**` may stand for more than one text, the shortest that lets what follows fit is taken, and
+`*` or `**` may match more than one text, the shortest that lets what follows fit is taken, and
 never another one. Regular expressions for such patterns take time to the power of their stars.
 """
 
@@ -135,7 +135,7 @@ def _of_name(text: str) -> _Fits:
 
 
 _Block = tuple[re.Pattern[str], int]
-"""What stands between two stars, and how many characters it fits."""
+"""What is between two stars, and how many characters it fits."""
 
 
 def _blocks(text: str) -> list[_Block]:
@@ -170,7 +170,7 @@ def _compiled(expression: str) -> re.Pattern[str]:
 
 
 class _Stars:
-    """A name with stars: what stands between them, each as far to the left as it can be."""
+    """A name with stars: what is between them, each as far to the left as it can be."""
 
     def __init__(self, blocks: Sequence[_Block]) -> None:
         self._first, *self._middle, self._last = blocks

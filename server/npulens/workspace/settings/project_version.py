@@ -48,8 +48,8 @@ def project_version(folder: Path) -> TorchVersion | None:
     """The newest release that the nearest project around a folder allows; None if it says nothing.
 
     The first file that speaks of torch decides: `pyproject.toml`, `setup.cfg`, `setup.py`,
-    `requirements*.txt`, `environment.yml`. What allows only releases outside of the tables stands
-    for the nearest one inside.
+    `requirements*.txt`, `environment.yml`. Where only releases outside of the tables are allowed,
+    the nearest one inside counts.
     """
     for parent in (folder, *folder.parents):
         files = list(_files(parent))
@@ -151,7 +151,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _of_setup_cfg(text: str) -> Iterator[str]:
-    """What `setup.cfg` asks for; raises `ValueError` for a text of another form."""
+    """What `setup.cfg` requires; raises `ValueError` for a text of another form."""
     import configparser  # few projects have such a file
 
     parser = configparser.ConfigParser(interpolation=None)
@@ -197,21 +197,21 @@ def _allows(clauses: list[_Clause], release: TorchVersion, patch: int) -> bool:
 
 def _is_met(clause: _Clause, version: tuple[int, int, int]) -> bool:
     operator, numbers, is_prefix = clause
-    asked = (*numbers, 0, 0)[:3]
+    wanted = (*numbers, 0, 0)[:3]
     starts = version[: len(numbers)] == numbers
     if operator in ("==", "==="):
-        return starts if is_prefix else version == asked
+        return starts if is_prefix else version == wanted
     if operator == "!=":
-        return not (starts if is_prefix else version == asked)
+        return not (starts if is_prefix else version == wanted)
     if operator == "~=":
-        return version >= asked and version[: len(numbers) - 1] == numbers[:-1]
+        return version >= wanted and version[: len(numbers) - 1] == numbers[:-1]
     if operator == "^":
-        return version >= asked and version[0] == asked[0]
+        return version >= wanted and version[0] == wanted[0]
     if operator == "~":
-        return version >= asked and version[:2] == asked[:2]
+        return version >= wanted and version[:2] == wanted[:2]
     return {
-        "<": version < asked,
-        "<=": version <= asked,
-        ">": version > asked,
-        ">=": version >= asked,
+        "<": version < wanted,
+        "<=": version <= wanted,
+        ">": version > wanted,
+        ">=": version >= wanted,
     }[operator]

@@ -43,7 +43,7 @@ def judge_error(error: Mapping[str, Any], result: RunResult) -> Verdict:
     """What an error says, as the process has described it.
 
     Args:
-        error: What the emulator's `described` tells of it.
+        error: What the emulator's `described` shows of it.
         result: The run that it is from.
     """
     outcome, detail = _outcome(error, result)

@@ -1,7 +1,7 @@
-"""The APIs of PyTorch that a run on the NPU should be told of."""
+"""The APIs of PyTorch that a run on the NPU should watch."""
 
 from npulens.catalog.model import TorchVersion
-from npulens.catalog.native_tables import NativeEntry, holds
+from npulens.catalog.native_tables import NativeEntry, includes
 from npulens.catalog.tables import Catalogue
 
 FAILS, FALLS_BACK, MAY_FALL_BACK = "fails", "falls-back", "may-fall-back"
@@ -25,7 +25,7 @@ def apis_to_watch(catalogue: Catalogue, version: TorchVersion) -> dict[str, str]
 def _what_happens(entry: NativeEntry, release: TorchVersion) -> str | None:
     for limit in entry.limits:
         kind = limit.kind.kind
-        if not limit.always or kind in _HARMLESS or not holds(limit.versions, release):
+        if not limit.always or kind in _HARMLESS or not includes(limit.versions, release):
             continue
         if limit.kind.rule.absent is not None:
             return FAILS

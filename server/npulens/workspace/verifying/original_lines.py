@@ -25,7 +25,7 @@ class UserPlace(NamedTuple):
 
 
 class OriginalLines:
-    """Looks up lines; files are compared when they are first asked for."""
+    """Looks up lines; files are compared when first needed."""
 
     def __init__(self, original: Path, copy: Path) -> None:
         """Set up with the two folders."""

@@ -51,11 +51,11 @@ def unreached_sentence(script: str, parts: Sequence[Unreached], language: Langua
     """Which functions and lines of a script were not reached."""
     if not parts:
         return message("verify.all-reached", script=script).in_language(language)
-    told = [_part(each).in_language(language) for each in parts[:_SHOWN_PARTS]]
+    shown = [_part(each).in_language(language) for each in parts[:_SHOWN_PARTS]]
     if len(parts) > _SHOWN_PARTS:
         more = message("verify.more", count=len(parts) - _SHOWN_PARTS)
-        told.append(more.in_language(language))
-    return message("verify.unreached", script=script, parts=", ".join(told)).in_language(language)
+        shown.append(more.in_language(language))
+    return message("verify.unreached", script=script, parts=", ".join(shown)).in_language(language)
 
 
 def _part(part: Unreached) -> LocalizedText:

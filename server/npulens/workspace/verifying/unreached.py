@@ -44,8 +44,8 @@ def unreached(text: str, reached: Collection[int]) -> tuple[Unreached, ...]:
 
 def _of_block(body: Sequence[ast.AST], reached: frozenset[int], prefix: str) -> Iterator[Unreached]:
     """What was not reached of statements, neighbours together."""
-    told = [node for node in body if not _is_silent(node)]
-    for is_reached, group in groupby(told, lambda node: _is_reached(node, reached)):
+    reported = [node for node in body if not _is_silent(node)]
+    for is_reached, group in groupby(reported, lambda node: _is_reached(node, reached)):
         nodes = list(group)
         if is_reached:
             for node in nodes:

@@ -71,8 +71,8 @@ class Verification:
         cuda_calls: Calls of CUDA that were reached.
         apis: Uses of APIs that the NPU lacks or leaves to the host.
         events: Shapes that depended on data, and waits of the host.
-        comparison: Beside the original on the CPU, if asked for.
-        agreement: Beside the static findings, if asked for.
+        comparison: Beside the original on the CPU, if requested.
+        agreement: Beside the static findings, if requested.
         script: What was run, below the folder; `None` for a module.
         unreached: What the script did not come to before a limit ended it; `None` if that is not
             known, or it came to its end.
@@ -99,10 +99,10 @@ class Verification:
 def verify(
     request: Request, catalogue: Catalogue, is_cancelled: IsCancelled = lambda: False
 ) -> Verification:
-    """Run what is asked for on the emulated NPU.
+    """Run the project on the emulated NPU.
 
     Args:
-        request: What is asked for.
+        request: The options of the run.
         catalogue: The rules.
         is_cancelled: Asked meanwhile whether nobody waits for it any more.
 
@@ -131,7 +131,7 @@ def verify(
             copy_project(request.folder, again)
             original = _run(request, "cpu", again, work, {}, is_cancelled)
             comparison = compare(original, migrated, request.tolerance)
-        return _told(request, catalogue, migrated, folder, fixed, comparison, apis)
+        return _verification(request, catalogue, migrated, folder, fixed, comparison, apis)
 
 
 def _run(
@@ -158,7 +158,7 @@ def _run(
     )
 
 
-def _told(
+def _verification(
     request: Request,
     catalogue: Catalogue,
     result: RunResult,
@@ -260,8 +260,8 @@ class _TraceLines:
 
     def of_user(self, line: str) -> str:
         """The line with the place in the user's file."""
-        return self._place.sub(self._told, line).replace(self._folder, "")
+        return self._place.sub(self._original_place, line).replace(self._folder, "")
 
-    def _told(self, match: re.Match[str]) -> str:
+    def _original_place(self, match: re.Match[str]) -> str:
         line, cell = self._lines.place(match[1], int(match[2]))
         return f'File "{match[1]}", {"" if cell is None else f"cell {cell}, "}line {line}'

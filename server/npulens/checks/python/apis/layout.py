@@ -78,7 +78,7 @@ def _is_of_torch(callee: ast.expr, scope: Scope) -> bool:
 
 
 def _is_contiguous_else(choice: ast.IfExp, written: ast.expr, scope: Scope) -> bool:
-    """Whether the other choice is the usual format, and asking for the choice does nothing."""
+    """Whether the other choice is the usual format, and requesting the choice does nothing."""
     other = choice.orelse if written is choice.body else choice.body
     does_nothing = not any(isinstance(node, ast.Call) for node in nodes_below(choice.test))
     return does_nothing and "torch.contiguous_format" in qualified_names(other, scope)
@@ -118,13 +118,13 @@ def _contiguous(
     return Fix(use(text), safety, (Edit(context.span(replaced), text),))
 
 
-def asked_for_choice(node: ast.AST, scope: Scope, context: Context) -> None:
+def queried_choice(node: ast.AST, scope: Scope, context: Context) -> None:
     """`last = x.is_contiguous(memory_format=torch.channels_last)`, then `a if last else b`.
 
     Both answers are provided for, so it does not matter that the NPU gives one alone.
     """
     assert isinstance(node, ast.Assign)
-    if not context.lookups.holds("is_contiguous(memory_format"):
+    if not context.lookups.contains("is_contiguous(memory_format"):
         return
     if getattr(node.targets[0], "id", "") not in context.lookups.names_of(scope).chosen_by:
         return
@@ -134,7 +134,7 @@ def asked_for_choice(node: ast.AST, scope: Scope, context: Context) -> None:
 
 
 def known_formats(node: ast.AST, scope: Scope, context: Context) -> None:
-    """`fmt == torch.channels_last`, `{"nhwc": torch.channels_last}`: asked or listed, not used."""
+    """`fmt == torch.channels_last`, `{"nhwc": torch.channels_last}`: not a use."""
     assert isinstance(node, (ast.Compare, ast.Dict, ast.List, ast.Tuple, ast.Set))
     if isinstance(node, ast.Compare):
         parts: list[ast.expr] = [node.left, *node.comparators]

@@ -1,4 +1,4 @@
-"""Calls that another callable stands in for, with their arguments: optimizers above all."""
+"""Calls that become calls of another callable: optimizers above all."""
 
 import ast
 from collections.abc import Mapping, Sequence

@@ -4,7 +4,7 @@ import ast
 import re
 
 from npulens.catalog.model import Finding
-from npulens.catalog.native_tables import TENSOR, NativeEntry, NativeLimit, holds
+from npulens.catalog.native_tables import TENSOR, NativeEntry, NativeLimit, includes
 from npulens.catalog.settlements import Settlement
 from npulens.checks.context import Context
 from npulens.checks.device_words import last_identifier
@@ -191,7 +191,7 @@ def mentioned(node: ast.AST, scope: Scope, context: Context) -> None:
             annotation = node.slice  # `Union[nn.RNN, nn.GRU]`
         mentions.append(node.slice)  # `layers[nn.RNN]`
     elif isinstance(node, ast.Assign):
-        mentions += _asked_for(node, scope, context)
+        mentions += _checked_types(node, scope, context)
         context.notes.mentions.update((part, "reported-at-use") for part in _replaced(node))
         unused = _unused_layer(node, scope, context)
         context.notes.mentions.update(dict.fromkeys(unused, "unreachable"))
@@ -204,14 +204,14 @@ def mentioned(node: ast.AST, scope: Scope, context: Context) -> None:
             context.notes.mentions.update(dict.fromkeys(_types(mention), "type-only"))
 
 
-def _asked_for(node: ast.Assign, scope: Scope, context: Context) -> list[ast.expr]:
+def _checked_types(node: ast.Assign, scope: Scope, context: Context) -> list[ast.expr]:
     """The types of `layers = (nn.RNN, nn.GRU)` in a function with `isinstance(layer, layers)`."""
     name = last_identifier(node.targets[0])
     if not isinstance(node.value, ast.Tuple) or not name or not isinstance(scope, FunctionScope):
         return []
     text = context.source(scope.node)
-    is_asked = re.search(rf"\bisinstance\([^()\n]*,\s*{name}\)", text)
-    return [] if is_asked is None else [node.value]
+    is_checked = re.search(rf"\bisinstance\([^()\n]*,\s*{name}\)", text)
+    return [] if is_checked is None else [node.value]
 
 
 def _host_profile(node: ast.Call) -> list[ast.expr]:
@@ -286,11 +286,11 @@ def _attribute_span(node: ast.expr, is_method: bool, context: Context) -> Span:
 
 def _limits(entry: NativeEntry, context: Context) -> list[NativeLimit]:
     version = context.catalogue.native.listed(context.target.torch_version)
-    return [limit for limit in entry.limits if holds(limit.versions, version)]
+    return [limit for limit in entry.limits if includes(limit.versions, version)]
 
 
 def _counts(entry: NativeEntry, context: Context) -> bool:
-    """Whether no rule written by hand speaks of the same."""
+    """Whether no rule written by hand covers the same."""
     return longest_entry(entry.api, context) is None
 
 

@@ -1,4 +1,4 @@
-"""Arguments whose value stands in the code, against what an API takes."""
+"""Literal arguments, compared with what an API takes."""
 
 import ast
 
@@ -8,7 +8,7 @@ from npulens.catalog.native_tables import NativeLimit
 def argument_breaking(limit: NativeLimit, call: ast.Call) -> ast.expr | None:
     """The argument of a call that breaks a limit; of one that is missing, the function called.
 
-    Only values that are written in the call count: what a name stands for may be anything.
+    Only values that are written in the call count: what a name represents may be anything.
     """
     assert limit.argument is not None
     unpacks = any(k.arg is None for k in call.keywords)

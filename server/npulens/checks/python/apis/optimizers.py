@@ -1,4 +1,4 @@
-"""Where a fused optimizer may stand in for one of PyTorch."""
+"""Where a fused optimizer may replace one of PyTorch."""
 
 import ast
 
@@ -8,7 +8,7 @@ from npulens.syntax.values import Defined
 
 
 def may_be_fused(node: ast.Call, context: Context) -> bool:
-    """Whether advice on the optimizer of a call is of use, as far as the module tells.
+    """Whether advice on the optimizer of a call is of use, as far as the module shows.
 
     Tests, code for any device and an optimizer of single tensors are left alone.
     """

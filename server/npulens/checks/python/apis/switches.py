@@ -14,7 +14,7 @@ from npulens.syntax.scopes import Scope
 
 
 def value_read(node: ast.AST, scope: Scope, context: Context) -> None:
-    """`State(benchmark=cudnn.benchmark)`, `if cudnn.enabled:`: a switch that is asked, not set.
+    """`State(benchmark=cudnn.benchmark)`, `if cudnn.enabled:`: a switch that is read, not set.
 
     What it says is of no use on the NPU, and nothing has to be done about that.
     """
@@ -44,7 +44,7 @@ def value_read(node: ast.AST, scope: Scope, context: Context) -> None:
 def switches_for_a_block(node: ast.AST, scope: Scope, context: Context) -> None:
     """`with torch.backends.cudnn.flags(enabled=False):`, as there is no cuDNN to turn off."""
     assert isinstance(node, ast.Call)
-    if not context.lookups.holds("cudnn") or last_identifier(node.func) != "flags":
+    if not context.lookups.contains("cudnn") or last_identifier(node.func) != "flags":
         return
     if "torch.backends.cudnn.flags" in qualified_names(node.func, scope):
         context.settle(context.span(node.func), "no-effect")
@@ -70,16 +70,16 @@ def switch_set(node: ast.AST, scope: Scope, context: Context) -> None:
         value = node.value.value if isinstance(node.value, ast.Constant) else None
         is_restored = re.match(r"self\.\w+\Z", context.source(node.value)) is not None
         if _is_usual(name, value, context) or (
-            name in _ON_IS_ASKED_FOR and (is_restored or _is_cared_for(name, scope, context))
+            name in _ON_IS_REQUESTED and (is_restored or _is_cared_for(name, scope, context))
         ):
             context.settle(context.span(target), "no-effect")
             continue
         fixes: list[Fix] = []
         is_deterministic = name == "torch.backends.cudnn.deterministic"
-        if is_deterministic and context.facts.signs.evidence.asks_for_determinism:
+        if is_deterministic and context.facts.signs.evidence.requests_determinism:
             continue  # the way that counts on the NPU is there too
-        if name in _ON_IS_ASKED_FOR and value is not False:
-            _report_switch(target, entry, fixes, _ON_IS_ASKED_FOR[name], context)
+        if name in _ON_IS_REQUESTED and value is not False:
+            _report_switch(target, entry, fixes, _ON_IS_REQUESTED[name], context)
         elif name in _PRECISION_SWITCHES and isinstance(value, str):
             if value in _PRECISIONS and _PRECISION_SWITCHES[name]:
                 on = _PRECISIONS[value]
@@ -94,7 +94,9 @@ def set_for_cuda(node: ast.AST, scope: Scope, context: Context) -> None:
     are tried out there are none. Which precision products have is still to be decided.
     """
     assert isinstance(node, ast.If)
-    if not context.lookups.holds("cudnn") or "cuda.is_available()" not in context.source(node.test):
+    if not context.lookups.contains("cudnn") or "cuda.is_available()" not in context.source(
+        node.test
+    ):
         return
     if not node.orelse and all(_is_switch(statement, scope) for statement in node.body):
         for statement in node.body:
@@ -128,7 +130,7 @@ def _is_usual(name: str, value: object, context: Context) -> bool:
     off elsewhere; turning it off does. There is no cuDNN, and nothing else to turn on or off.
     """
     if name == "torch.backends.cudnn.allow_tf32":
-        return value is True and "cudnn tf32 off" not in context.facts.signs.said
+        return value is True and "cudnn tf32 off" not in context.facts.signs.decisive_words
     if name == "torch.backends.cudnn.enabled":
         return True
     return name in _USUAL and value is _USUAL[name]
@@ -139,12 +141,12 @@ _USUAL = {
     "torch.backends.cudnn.deterministic": False,
     "torch.backends.cuda.matmul.allow_tf32": False,
 }
-"""Values of switches that ask for nothing on the NPU."""
-_ON_IS_ASKED_FOR = {
+"""Values of switches that request nothing on the NPU."""
+_ON_IS_REQUESTED = {
     "torch.backends.cudnn.benchmark": Severity.INFO,
     "torch.backends.cudnn.deterministic": Severity.WARNING,
 }
-"""Switches that mean something when turned on, while turning them off asks for nothing."""
+"""Switches that mean something when turned on, while turning them off requests nothing."""
 
 _PRECISION_SWITCHES = {
     "torch.backends.fp32_precision": "",

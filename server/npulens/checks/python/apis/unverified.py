@@ -1,7 +1,7 @@
 """Names of PyTorch that the support tables do not list for the release aimed at."""
 
 from npulens.catalog.model import Finding
-from npulens.catalog.native_tables import NativeTable, holds
+from npulens.catalog.native_tables import NativeTable, includes
 from npulens.checks.context import Context
 from npulens.checks.entries import longest_entry
 from npulens.text.spans import Span
@@ -45,6 +45,6 @@ def _is_listed(parts: list[str], native: NativeTable, context: Context) -> bool:
     version = native.listed(context.target.torch_version)
     for listed in native.listed_as(parts):
         versions = (native.verified or {}).get(listed)
-        if versions is None or holds(versions, version):
+        if versions is None or includes(versions, version):
             return True
     return False

@@ -13,15 +13,15 @@ from npulens.checks.shared_rules import UNSUPPORTED_API
 from npulens.syntax.meanings import Instance, resolve
 from npulens.syntax.scopes import Scope
 
-_ASKED = "torch.cuda.get_device_capability"
-_RESULTS = frozenset({Instance(_ASKED), Instance("torch.npu.get_device_capability")})
+_CAPABILITY = "torch.cuda.get_device_capability"
+_RESULTS = frozenset({Instance(_CAPABILITY), Instance("torch.npu.get_device_capability")})
 
 
 def taken_apart(node: ast.AST, scope: Scope, context: Context) -> None:
     """`major, minor = torch.cuda.get_device_capability()`, `capability[0]`, `>= (8, 0)`."""
-    if "capability" not in context.facts.signs.said:
+    if "capability" not in context.facts.signs.decisive_words:
         return
-    entry = context.catalogue.symbols.get(_ASKED)
+    entry = context.catalogue.symbols.get(_CAPABILITY)
     rule = context.catalogue.rule_named(UNSUPPORTED_API)
     if entry is None or rule is None:
         return
@@ -32,10 +32,12 @@ def taken_apart(node: ast.AST, scope: Scope, context: Context) -> None:
         if not meanings or not all(meaning in _RESULTS for meaning in meanings):
             continue
         settled = out_of_reach(rule, node, scope, context)
-        if _is_asked_for_none(value, context):
+        if _is_checked_for_none(value, context):
             settled = Settlement("no-effect")
-        told = value.func if isinstance(value, ast.Call) else value
-        context.report(rule, context.span(told), _ASKED, [], note=entry.note, settled=settled)
+        reported = value.func if isinstance(value, ast.Call) else value
+        context.report(
+            rule, context.span(reported), _CAPABILITY, [], note=entry.note, settled=settled
+        )
 
 
 def _taken_apart(node: ast.AST) -> Iterator[ast.expr]:
@@ -55,8 +57,8 @@ def _taken_apart(node: ast.AST) -> Iterator[ast.expr]:
             yield from node.comparators
 
 
-def _is_asked_for_none(value: ast.expr, context: Context) -> bool:
-    """Whether the code asks of a name first whether it holds anything."""
+def _is_checked_for_none(value: ast.expr, context: Context) -> bool:
+    """Whether the code compares a name with `None` first."""
     if isinstance(value, ast.Call):
         return False
     return context.source(value) in context.facts.signs.checked_for_none

@@ -12,7 +12,6 @@ from npulens.checks.context import Context
 from npulens.checks.device_words import (
     WORDS,
     Word,
-    holds,
     is_word,
     last_identifier,
     literals,
@@ -22,6 +21,7 @@ from npulens.checks.device_words import (
     report_likely,
     report_place_in_file,
     report_removed,
+    represents,
 )
 from npulens.checks.python.devices.shim_imports import is_unpatched
 from npulens.checks.titles import use
@@ -71,10 +71,10 @@ _AVAILABILITY = re.compile(
 _COLLECTING = frozenset({"append", "add", "extend", "insert"})
 _HOST_AND_CUDA = {"cpu", "cuda"}
 _DEVICES = frozenset(ACCELERATORS | {"auto", "cpu"})
-_ASKING = re.compile(
+_QUERY_NAMES = re.compile(
     r"_*(?:is|has|have|supports?|requires?|register|check|skip|assert|only|except)(?=_|[A-Z]|\Z)"
 )
-"""How names of functions start that ask about a device or list it, and run nothing there."""
+"""How names of functions start that check or list devices, and run nothing there."""
 
 
 def call(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -83,7 +83,7 @@ def call(node: ast.AST, scope: Scope, context: Context) -> None:
     _known_parameters(_inner_call(node, scope), scope, context)
     for keyword in node.keywords:
         for word in _words_of(keyword.arg or ""):
-            if _says(keyword.arg or "", word, context):
+            if _names_word(keyword.arg or "", word, context):
                 early = is_unpatched(node.func, scope, context)
                 report_all(keyword.value, word, None, scope, context, even_shimmed=early)
                 report_composed(keyword.value, word, word.rule, scope, context)
@@ -95,7 +95,7 @@ def call(node: ast.AST, scope: Scope, context: Context) -> None:
     if isinstance(node.func, ast.Attribute) and node.func.attr in _COMPARING | _REMOVING:
         owner = node.func.value
         for word in WORDS.values():
-            if not holds(owner, word, scope):
+            if not represents(owner, word, scope):
                 continue
             ported = is_from_device_function(owner, scope, context.regions.known)
             if node.func.attr in _COMPARING:
@@ -122,14 +122,16 @@ def comparison(node: ast.AST, scope: Scope, context: Context) -> None:
     if any(_is_such_parameter(side, scope, context) for side in sides):
         return
     for word in WORDS.values():
-        about = [s for s in sides if holds(s, word, scope) or _is_named_in_use(s, word, context)]
+        about = [
+            s for s in sides if represents(s, word, scope) or _is_named_in_use(s, word, context)
+        ]
         if about:
             ported = node not in context.regions.to_port and any(
                 is_from_device_function(side, scope, context.regions.known) for side in about
             )
             settled = Settlement("ported", context.span(node)) if ported else None
             is_sure = any(
-                holds(side, word, scope)
+                represents(side, word, scope)
                 or not _is_compared(last_identifier(side) or "", word, context)
                 for side in about
             )
@@ -137,7 +139,7 @@ def comparison(node: ast.AST, scope: Scope, context: Context) -> None:
 
 
 def _is_named_in_use(node: ast.expr, word: Word, context: Context) -> bool:
-    """Whether a name is handed to what takes a device (or backend), or compared with another."""
+    """Whether a name is passed to what takes a device (or backend), or compared with another."""
     name, facts = last_identifier(node), context.facts
     if word.old == "cuda":
         return name in facts.device_names or name in facts.compared_names
@@ -168,7 +170,7 @@ def assignment(node: ast.AST, scope: Scope, context: Context) -> None:
 
 
 def _is_of_arguments(scope: Scope) -> bool:
-    """Whether a default is that of arguments to hand on: `class InitKwargs: backend = "nccl"`.
+    """Whether a default is that of arguments to pass on: `class InitKwargs: backend = "nccl"`.
 
     It repeats what a function takes anyway; who makes an instance chooses.
     """
@@ -178,9 +180,9 @@ def _is_of_arguments(scope: Scope) -> bool:
 def _looks_backends_up(scope: Scope, context: Context) -> bool:
     """Whether a function takes the backend of a device that PyTorch knows: `nccl` is for others."""
     function = getattr(scope, "node", None)
-    if not context.lookups.holds(_BACKENDS) or not isinstance(function, Function):
+    if not context.lookups.contains(_BACKENDS) or not isinstance(function, Function):
         return False
-    return context.lookups.holds_within(_BACKENDS, function)
+    return context.lookups.contains_within(_BACKENDS, function)
 
 
 def _names_its_values(annotation: ast.expr | None, context: Context) -> bool:
@@ -224,8 +226,8 @@ def loop(node: ast.AST, scope: Scope, context: Context) -> None:
 
 
 def _is_named_so(name: str, word: Word, context: Context) -> bool:
-    """Whether a name says what its value is, or is handed to something that takes a device."""
-    if _says(name, word, context):
+    """Whether a name says what its value is, or is passed to something that takes a device."""
+    if _names_word(name, word, context):
         return True
     names = context.facts.device_names if word.old == "cuda" else context.facts.backend_names
     return name in names
@@ -238,20 +240,17 @@ def _is_compared(name: str, word: Word, context: Context) -> bool:
 
 @lru_cache(maxsize=8_192)
 def _words_of(name: str) -> tuple[Word, ...]:
-    """The words that a name may say its value is; most names stand in a project many times."""
+    """The words that a name may say its value is; most names occur in a project many times."""
     return tuple(word for word in WORDS.values() if word.identifier.search(name)) or (
         (WORDS[Meaning.BACKEND],) if name.lower() == _MEGATRONS else ()
     )
 
 
-def _says(name: str, word: Word, context: Context) -> bool:
-    """Whether a name says what its value is.
-
-    What Megatron takes by the name `distributed_backend` is `nccl` alone.
-    """
+def _names_word(name: str, word: Word, context: Context) -> bool:
+    """Whether a name says what its value is; Megatron's `distributed_backend` is `nccl` alone."""
     if not any(each is word for each in _words_of(name)):
         return False
-    return name.lower() != _MEGATRONS or "megatron" not in context.facts.signs.said
+    return name.lower() != _MEGATRONS or "megatron" not in context.facts.signs.decisive_words
 
 
 def display(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -349,7 +348,7 @@ def dictionary(node: ast.AST, scope: Scope, context: Context) -> None:
     for key, value in zip(node.keys, node.values, strict=True):
         if isinstance(key, ast.Constant) and isinstance(key.value, str):
             for word in _words_of(key.value):
-                if _says(key.value, word, context):
+                if _names_word(key.value, word, context):
                     report_all(value, word, None, scope, context)
     _places_in_a_file(node, scope, context)
     _backends_by_device(node, scope, context)
@@ -399,7 +398,7 @@ def case(node: ast.AST, scope: Scope, context: Context) -> None:
     """`match device.type: case "cuda":`."""
     assert isinstance(node, ast.Match)
     for word in WORDS.values():
-        if holds(node.subject, word, scope):
+        if represents(node.subject, word, scope):
             ported = is_from_device_function(node.subject, scope, context.regions.known)
             for arm, settled in context.regions.cases(node):
                 if context.code.mentions_npu(arm.pattern):
@@ -412,7 +411,7 @@ def case(node: ast.AST, scope: Scope, context: Context) -> None:
 
 
 def constant(node: ast.AST, scope: Scope, context: Context) -> None:
-    """`"cuda:0"` is a device wherever it stands; so is the name of a CUDA tensor type a type."""
+    """`"cuda:0"` is a device everywhere; so is the name of a CUDA tensor type a type."""
     assert isinstance(node, ast.Constant)
     value = node.value
     if not isinstance(value, str):
@@ -465,7 +464,7 @@ def formatted(node: ast.AST, scope: Scope, context: Context) -> None:
 
 
 def concatenated(node: ast.AST, scope: Scope, context: Context) -> None:
-    """`"cuda:" + str(rank)`, which is a device wherever it stands if nothing comes behind it."""
+    """`"cuda:" + str(rank)`, which is a device everywhere if nothing comes behind it."""
     assert isinstance(node, ast.BinOp)
     if not isinstance(node.op, ast.Add):
         return
@@ -522,7 +521,7 @@ def _own_function(node: ast.Call, scope: Scope, context: Context) -> None:
 def _function_for_devices(node: ast.Call, scope: Scope, context: Context) -> None:
     """`to_device(batch, "cuda")`, `build_device_mesh("cuda", (8,))` of another module."""
     name, word = last_identifier(node.func), WORDS[Meaning.DEVICE]
-    if name is None or not word.identifier.search(name) or _ASKING.match(name):
+    if name is None or not word.identifier.search(name) or _QUERY_NAMES.match(name):
         return
     for argument in node.args:
         if isinstance(argument, ast.Constant):

@@ -39,7 +39,7 @@ _UNLESS_WEIGHTED = frozenset(
 """Their weights are tensors, which move with them."""
 
 
-def holds_no_tensor(node: ast.expr, scope: Scope) -> bool:
+def has_no_tensor(node: ast.expr, scope: Scope) -> bool:
     """Whether an expression is a loss without parameters and buffers.
 
     Source: `torch.nn.modules.loss` registers a buffer for `weight` and `pos_weight` alone.

@@ -13,7 +13,7 @@ from npulens.catalog.model import (
 )
 from npulens.catalog.tables import MethodEntry
 from npulens.checks.context import Context
-from npulens.checks.python.devices.losses import holds_no_tensor
+from npulens.checks.python.devices.losses import has_no_tensor
 from npulens.checks.replacements import with_plugin
 from npulens.checks.titles import use
 from npulens.syntax.bindings import Function, class_definition
@@ -98,7 +98,7 @@ def _fits(call: ast.Call) -> bool:
 def _is_storage(node: ast.expr, scope: Scope) -> bool:
     """`tensor.untyped_storage()`: the shim leaves it alone, and it has no `is_npu`.
 
-    So does what `torch.load` hands to `lambda storage, location: storage.cuda()`.
+    So does what `torch.load` passes to `lambda storage, location: storage.cuda()`.
     """
     if isinstance(node, ast.Name):
         function = getattr(scope, "node", None)
@@ -155,7 +155,7 @@ def _method(
     note, severity, settled = entry.note, None, None
     if entry.is_of_library:
         settled = context.fallback(node)
-    elif entry.called and holds_no_tensor(node.value, scope):
+    elif entry.called and has_no_tensor(node.value, scope):
         note, severity = message("check.moves-nothing"), Severity.INFO
     if not entry.called and _is_in_operator(scope):
         fixes = [fix.to_be_read() for fix in fixes]
@@ -178,7 +178,7 @@ def _method(
 def _is_in_operator(scope: Scope) -> bool:
     """Whether a function is one of an operator with its own gradient: `forward(ctx, x)`.
 
-    What it tells its kernels, `use_cuda = x.is_cuda`, may be meant for CUDA alone.
+    What it passes to its kernels, `use_cuda = x.is_cuda`, may be meant for CUDA alone.
     """
     function = getattr(scope, "node", None)
     arguments = function.args.args if isinstance(function, Function) else []

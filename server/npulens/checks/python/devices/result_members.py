@@ -1,7 +1,7 @@
-"""Functions whose result has less on the NPU, where all that is asked of it is seen.
+"""Functions whose result has less on the NPU, where all members that are read are seen.
 
 `torch.cuda.get_device_properties(0).total_memory` is there, `.major` is not; only the whole module
-tells what is asked of `properties = torch.cuda.get_device_properties(0)`.
+shows what is read of `properties = torch.cuda.get_device_properties(0)`.
 """
 
 import ast
@@ -21,10 +21,10 @@ _RULE = "cuda-api-limited"
 def with_result_members(
     findings: Sequence[Finding], module: WholeModule, catalogue: Catalogue
 ) -> list[Finding]:
-    """The findings, those on such functions by what is asked of their results.
+    """The findings, those on such functions by the members that are read.
 
-    Where all of it is there, they move like any other; where something is asked at once that is
-    missing, the finding on that says it all.
+    Where all of it is there, they move like any other; where a missing member is read at once,
+    the finding on that says it all.
     """
     limited = {f.arguments["symbol"] for f in findings if f.rule.name == _RULE}
     if limited:
@@ -48,7 +48,7 @@ def with_result_members(
 def _judged(
     finding: Finding, call: ast.Call, parents: Mapping[ast.AST, ast.AST], catalogue: Catalogue
 ) -> Finding | None:
-    """The finding as it is to be told, `None` if there is nothing to tell."""
+    """The finding as it is to be reported, `None` if there is nothing to report."""
 
     def entry_of(member: str) -> SymbolEntry | None:
         return catalogue.symbols.get(f"{finding.arguments['symbol']}.{member}")
@@ -60,7 +60,7 @@ def _judged(
             return None
         entries = [entry]
     else:
-        entries = [entry_of(member) for member in _asked_of_name(call, parents)]
+        entries = [entry_of(member) for member in _members_read(call, parents)]
     there = [each for each in entries if each is not None and _is_there(each)]
     if not entries or len(there) < len(entries):
         return finding
@@ -72,8 +72,8 @@ def _is_there(entry: SymbolEntry) -> bool:
     return entry.becomes is not None and entry.rule.name != _RULE
 
 
-def _asked_of_name(call: ast.Call, parents: Mapping[ast.AST, ast.AST]) -> list[str]:
-    """The members that are asked of the only name of a result; empty if more is done with it."""
+def _members_read(call: ast.Call, parents: Mapping[ast.AST, ast.AST]) -> list[str]:
+    """The members that are read of the only name of a result; empty if more is done with it."""
     assignment = parents[call]
     if not isinstance(assignment, ast.Assign) or len(assignment.targets) != 1:
         return []
@@ -88,8 +88,8 @@ def _asked_of_name(call: ast.Call, parents: Mapping[ast.AST, ast.AST]) -> list[s
     members = []
     for node in nodes_below(scope):
         if isinstance(node, ast.Name) and node.id == target.id and node is not target:
-            asking = parents[node]
-            if not isinstance(asking, ast.Attribute):
+            parent = parents[node]
+            if not isinstance(parent, ast.Attribute):
                 return []
-            members.append(asking.attr)
+            members.append(parent.attr)
     return members

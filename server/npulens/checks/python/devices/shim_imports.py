@@ -48,10 +48,7 @@ def bound_before_shim(
 
 
 def missing_shim(module: WholeModule, catalogue: Catalogue) -> Iterator[Finding]:
-    """A program starts here that is to run under the shim and does not import it.
-
-    Told at the first import of torch, or else at the first of all.
-    """
+    """A program without the shim, reported at its first import of torch, or else its first one."""
     rule = catalogue.rule_named("shim-not-imported")
     imports = list(running_imports(module.tree.body))
     if rule is None or not imports:

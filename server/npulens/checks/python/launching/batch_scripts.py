@@ -18,7 +18,7 @@ _SCRIPT = re.compile(
     r"\s*#![ \t]*/\S*?(?:/env[ \t]+)?(?:/|(?<=[ \t]))(?:ba|da|k|z)?sh\b"
     r"|\s*(?:#SBATCH|#BSUB|srun|sbatch|salloc|bsub|torchrun)[ \t]"
 )
-_ASKING = frozenset({"update_parameters", "slurm_"})
+_REQUESTING = frozenset({"update_parameters", "slurm_"})
 _SET = re.compile(r"[A-Z][A-Z0-9_]+(?==)")
 _PROGRAM = re.compile(r"(?:\S*/)?(?:python[\d.]*|torchrun|accelerate|deepspeed|bash|sh)\Z|[;&]")
 _RESOURCE = re.compile(r"--(?P<name>gres)=(?P<value>\S+)|-(?P<lsf>gpu) +(?P<wanted>[\w\"']+=\S+) *")
@@ -50,13 +50,13 @@ def constant(node: ast.AST, scope: Scope, context: Context) -> None:
 
 def _resource(text: str, node: ast.expr, context: Context) -> None:
     """`"--gres=gpu:8"`, a word of a command for Slurm; `"-gpu num=1:gmem=23G"` of one for LSF."""
-    asked = _RESOURCE.fullmatch(text)
-    if asked is None:
+    match = _RESOURCE.fullmatch(text)
+    if match is None:
         return
     span = context.span(node)
     if not any(span.start <= each.start < span.end for each in context.reported.spans):
         report = LaunchReport(context.code.text, context.catalogue)
-        name, value = asked["name"] or asked["lsf"], asked["value"] or asked["wanted"]
+        name, value = match["name"] or match["lsf"], match["value"] or match["wanted"]
         report.look_up(Place.SCHEDULER, name, value, span, span)
         take_over(report.finish(), context)
 
@@ -67,7 +67,7 @@ def submitted(node: ast.AST, scope: Scope, context: Context) -> None:
     Where the object comes from is often another file, so that names of Slurm count as well.
     """
     assert isinstance(node, ast.Call)
-    if not isinstance(node.func, ast.Attribute) or node.func.attr not in _ASKING:
+    if not isinstance(node.func, ast.Attribute) or node.func.attr not in _REQUESTING:
         return
     names = {keyword.arg for keyword in node.keywords}
     is_of_slurm = any(name is not None and name.startswith("slurm_") for name in names)

@@ -37,13 +37,13 @@ _FOR_REPEATING = frozenset({"CUDA_LAUNCH_BLOCKING", "CUBLAS_WORKSPACE_CONFIG"})
 _SET_BY_LAUNCHER = "TORCH_NCCL_ASYNC_ERROR_HANDLING"
 _EXECUTORS = frozenset({"asyncio.create_subprocess_exec", "os.execvp", "os.execv"})
 _CALLED = frozenset(n.rpartition(".")[2] for n in _SETTERS | _RUNNERS | _EXECUTORS) | {"update"}
-"""An attribute keeps its name, whatever stands before it; other names may be aliases."""
+"""An attribute keeps its name, whatever is before it; other names may be aliases."""
 
 
 def variable(node: ast.AST, scope: Scope, context: Context) -> None:
     """A string that is exactly the name of such a variable, if it can be renamed.
 
-    Others matter only where they are set: to ask for one that the NPU has no use for does no harm.
+    Others matter only where they are set: to request one that the NPU has no use for does no harm.
     """
     assert isinstance(node, ast.Constant)
     entry = context.catalogue.variable(node.value) if isinstance(node.value, str) else None
@@ -53,7 +53,10 @@ def variable(node: ast.AST, scope: Scope, context: Context) -> None:
         context.settle(context.span(node), "no-effect")
         _report(entry, context.span(node), entry.fix, scope, context)
         return
-    if entry.variable == _SET_BY_LAUNCHER and "elastic launcher" in context.facts.signs.said:
+    if (
+        entry.variable == _SET_BY_LAUNCHER
+        and "elastic launcher" in context.facts.signs.decisive_words
+    ):
         return  # one of those that torchrun sets, and that are taken from a program of its own
     span = context.span(node)
     if _is_for_nvml(scope, context):
@@ -64,7 +67,7 @@ def variable(node: ast.AST, scope: Scope, context: Context) -> None:
 def assigned(node: ast.AST, scope: Scope, context: Context) -> None:
     """`os.environ["CUDA_VISIBLE_DEVICES"] = "0,1"`: how safe the fix is depends on the value."""
     assert isinstance(node, ast.Assign)
-    _asked_to_refuse(node, scope, context)
+    _read_to_refuse(node, scope, context)
     for target in node.targets:
         if isinstance(target, ast.Subscript) and not _MAPPINGS.isdisjoint(
             qualified_names(target.value, scope)
@@ -72,16 +75,16 @@ def assigned(node: ast.AST, scope: Scope, context: Context) -> None:
             _set(target.slice, node.value, scope, context)
 
 
-def _asked_to_refuse(node: ast.Assign, scope: Scope, context: Context) -> None:
+def _read_to_refuse(node: ast.Assign, scope: Scope, context: Context) -> None:
     """`conf = os.environ.get(...)` in a function that only refuses for what it says."""
     if not isinstance(node.value, ast.Call) or not node.value.args:
         return
-    asked = node.value.args[0]
-    if not isinstance(asked, ast.Constant) or not _is_known(asked.value, context):
+    key = node.value.args[0]
+    if not isinstance(key, ast.Constant) or not _is_known(key.value, context):
         return
     name = getattr(node.targets[0], "id", "")
     if name in context.lookups.names_of(scope).refused:
-        context.settle(context.span(asked), "no-effect", node)
+        context.settle(context.span(key), "no-effect", node)
 
 
 def call(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -149,7 +152,7 @@ def _set(name: ast.expr, value: ast.expr, scope: Scope, context: Context) -> Non
         return
     entry = context.catalogue.variable(name.value)
     if entry is not None:
-        repeats = name.value in _FOR_REPEATING and _asks_for_determinism(scope, context)
+        repeats = name.value in _FOR_REPEATING and _requests_determinism(scope, context)
         if repeats or (entry.becomes is None and not _is_wish(name, value, context)):
             context.settle(context.span(name), "no-effect")
         if isinstance(value, ast.Constant) and (
@@ -168,16 +171,13 @@ def _set(name: ast.expr, value: ast.expr, scope: Scope, context: Context) -> Non
 
 
 def _is_unconditional(node: ast.AST, context: Context) -> bool:
-    """Whether what a module sets holds for the whole program.
-
-    Under a condition it is an option, which has to work on the NPU as well.
-    """
+    """Whether what a module sets holds for the whole program; under a condition it is an option."""
     line = context.code.text.rfind("\n", 0, context.span(node).start) + 1
     return not context.code.text[line : line + 1].isspace()
 
 
-def _asks_for_determinism(scope: Scope, context: Context) -> bool:
-    """Whether a function also asks for the determinism that counts on the NPU, or ends it."""
+def _requests_determinism(scope: Scope, context: Context) -> bool:
+    """Whether a function also requests the determinism that counts on the NPU, or ends it."""
     function = getattr(scope.function_parent() or scope, "node", None)
     if not isinstance(function, Function):
         return False
@@ -225,7 +225,7 @@ def _report(
 
 
 def _is_for_nvml(scope: Scope, context: Context) -> bool:
-    """Whether a function asks NVIDIA's library about cards, and needs their numbers there."""
+    """Whether a function gets cards from NVIDIA's library, and needs their numbers there."""
     function = getattr(scope.function_parent() or scope, "node", None)
     return isinstance(function, Function) and "nvml" in context.source(function).lower()
 
@@ -241,7 +241,7 @@ def _is_answered(entry: EnvironmentEntry, scope: Scope, context: Context) -> boo
 
 
 def command_line(node: ast.expr, context: Context) -> None:
-    """Report what stands in a command for a shell: a string, or a list of words."""
+    """Report the words of a command for a shell: a string, or a list of words."""
     if isinstance(node, (ast.List, ast.Tuple)):
         _words(node.elts, context)
         return
@@ -279,7 +279,7 @@ def _written_in(node: ast.expr, context: Context) -> tuple[Span, str] | None:
 
 
 def _joined(literals: str) -> str:
-    """What stands in several literals behind each other, at its places, as one line."""
+    """The text of adjacent literals at its places, as one line."""
     text = [" "] * len(literals)
     for segment in _PIECE.finditer(literals):
         if segment["inner"] is None:
@@ -307,7 +307,7 @@ def _unescaped(escape: re.Match[str]) -> str:
 
 
 def _words(nodes: list[ast.expr], context: Context) -> None:
-    """A command as a list; what is no plain string stands for one word."""
+    """A command as a list; anything but a plain string counts as one word."""
     words = []
     for node in nodes:
         place = _verbatim(node, context)
@@ -322,7 +322,7 @@ def _words(nodes: list[ast.expr], context: Context) -> None:
 
 
 def _verbatim(node: ast.expr, context: Context) -> Span | None:
-    """Where a string stands, if it is written as it reads."""
+    """The place of a string, if it has no escapes."""
     if not isinstance(node, ast.Constant) or not isinstance(node.value, str) or not node.value:
         return None
     span = context.span(node)

@@ -38,6 +38,10 @@ _READS = frozenset({"item", "tolist"})
 _COPIES = frozenset({"to", "cuda", "npu"})
 _WORKERS_POSITION = 5  # dataset, batch_size, shuffle, sampler, batch_sampler, num_workers
 _Loop = ast.For | ast.While
+_NOT_EVERY_STEP = (
+    *(ast.If, ast.IfExp, ast.match_case, ast.ExceptHandler),
+    *(_Loop, ast.AsyncFor, Function, ast.ClassDef, ast.Lambda),
+)
 
 
 def call(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -100,7 +104,7 @@ def _loader(node: ast.Call, scope: Scope, context: Context) -> None:
         isinstance(workers, ast.Constant)
         and isinstance(workers.value, int)
         and "persistent_workers" not in given
-        and "epochs" in context.facts.signs.said
+        and "epochs" in context.facts.signs.decisive_words
     ):
         fix = _added_keyword(node, "persistent_workers=True", context)
         _report("loader-restarts-workers", node, context, fix, shown=node.func)
@@ -137,11 +141,12 @@ def _every_step(body: list[ast.stmt]) -> Iterator[ast.Call]:
     pending: list[ast.AST] = list(reversed(body))
     while pending:
         node = pending.pop()
-        if isinstance(node, (ast.If, _Loop, Function, ast.ClassDef, ast.Lambda, ast.IfExp)):
+        if isinstance(node, _NOT_EVERY_STEP):
             continue
         if isinstance(node, ast.Call):
             yield node
-        pending += reversed(list(ast.iter_child_nodes(node)))
+        certain = node.values[:1] if isinstance(node, ast.BoolOp) else ast.iter_child_nodes(node)
+        pending += reversed(list(certain))
 
 
 def _reads_value(node: ast.Call) -> bool:

@@ -1,4 +1,4 @@
-"""What a `setup.py` asks for: packages in the arguments of `setup`."""
+"""What a `setup.py` requests: packages in the arguments of `setup`."""
 
 import ast
 import re
@@ -35,7 +35,7 @@ def assigned(node: ast.AST, scope: Scope, context: Context) -> None:
     """`install_requires = ["torch==1.10"]`, in a module that imports setuptools."""
     assert isinstance(node, ast.Assign)
     names = [target.id for target in node.targets if isinstance(target, ast.Name)]
-    if "setup" in context.facts.signs.said and any(map(_NAMES.search, names)):
+    if "setup" in context.facts.signs.decisive_words and any(map(_NAMES.search, names)):
         _read(node.value, context)
 
 

@@ -34,12 +34,12 @@ def given(node: ast.AST, scope: Scope, context: Context) -> None:
 def _look_up(setting: Given, node: ast.AST, context: Context) -> None:
     """Report a setting of the tables, if its value is written.
 
-    What the tables want to stand near it is looked for in the same call or statement, and among
-    what is said in the module: segments of a module are not all of its text.
+    What must be near it is looked for in the same call or statement, and among the words of the
+    whole module.
     """
     name, place = _normal(setting.name), context.span(setting.place)
     statement = setting.place if isinstance(node, ast.arguments) else node
-    around = " ".join((context.source(statement), *sorted(context.facts.signs.said)))
+    around = " ".join((context.source(statement), *sorted(context.facts.signs.decisive_words)))
     for each in choices(setting.value):
         if isinstance(each, ast.Constant) and _is_short(each.value):
             report = LaunchReport(context.code.text, context.catalogue, around)
@@ -53,10 +53,7 @@ def _is_short(value: object) -> bool:
 
 
 def _is_of_tables(name: str, context: Context) -> bool:
-    """Whether a name is that of a setting.
-
-    `channels_last` is none in Python, but the order of dimensions that a layer takes.
-    """
+    """Whether a name is that of a setting; in Python `channels_last` is an order of dimensions."""
     known = context.catalogue.launch_names.get(Place.SETTING)
     normal = _normal(name)
     return known is not None and bool(known.of(normal)) and not normal.endswith("channels_last")
@@ -64,5 +61,5 @@ def _is_of_tables(name: str, context: Context) -> bool:
 
 @lru_cache(maxsize=8_192)
 def _normal(name: str) -> str:
-    """A name as the tables have it; most stand in a project many times."""
+    """A name as the tables have it; most occur in a project many times."""
     return normal_name(name.lstrip("-"))

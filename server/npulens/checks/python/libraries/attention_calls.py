@@ -35,7 +35,7 @@ _LAST_NAMES = frozenset(name.rpartition(".")[2] for name in (*SIGNATURES, *UNSET
 def in_statement(node: ast.AST, scope: Scope, context: Context) -> None:
     """`out = flash_attn_func(q, k, v).flatten(2)`: what is done first in a statement.
 
-    Statements may be put before such a one, which need not be told of any other place.
+    Statements may be put before such a one, which other places need not know of.
     """
     assert isinstance(node, (ast.Assign, ast.AnnAssign, ast.Return, ast.Expr))
     if not uses_libraries(context):
@@ -112,7 +112,7 @@ def _may_be_one(written: Name, context: Context) -> bool:
 def _attention_function(node: ast.Call, scope: Scope, context: Context) -> tuple[str, bool] | None:
     """The full name of what is called, and whether it is `None` where it cannot be imported.
 
-    Then the whole module tells whether something else takes its place. Of what is imported on
+    Then the whole module shows whether something else takes its place. Of what is imported on
     another condition nothing is said.
     """
     written = dotted_name(node.func)
@@ -127,11 +127,11 @@ def _attention_function(node: ast.Call, scope: Scope, context: Context) -> tuple
     if library_entry(name, context) is None:
         return None
     place = (node.lineno, node.col_offset)
-    held = lookup(written.root, scope, place) or ()
-    is_optional = any(isinstance(binding.value, Nothing) for binding, _ in held)
-    for binding, holder in held:
+    bound = lookup(written.root, scope, place) or ()
+    is_optional = any(isinstance(binding.value, Nothing) for binding, _ in bound)
+    for binding, owner in bound:
         first, last = binding.block
-        elsewhere = isinstance(holder, ModuleScope) and holder is not module_of(scope)
+        elsewhere = isinstance(owner, ModuleScope) and owner is not module_of(scope)
         if first != (0, 0) and (elsewhere or not first <= place <= last):
             if not is_optional:
                 return None

@@ -1,4 +1,4 @@
-"""The attention that transformers is told to use: `attn_implementation="flash_attention_2"`."""
+"""The attention that transformers has to use: `attn_implementation="flash_attention_2"`."""
 
 import ast
 import re

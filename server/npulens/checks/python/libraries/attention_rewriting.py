@@ -85,7 +85,7 @@ class Writer:
         """The new call.
 
         Raises:
-            NotWritableError: Some argument has no counterpart, or cannot be told from here.
+            NotWritableError: Some argument has no counterpart, or is not known here.
         """
         layout = "TND" if self._signature.has_lengths else "BSND"
         tensors, like, heads = self._tensors(layout)
@@ -133,7 +133,7 @@ class Writer:
         return texts, query, self._size(query, str(axis), axis)
 
     def _shaped(self, node: ast.expr, name: str) -> ast.expr:
-        """A tensor whose shape can be asked for; if need be, with a statement that names it."""
+        """A tensor whose shape can be read; if need be, with a statement that names it."""
         if is_plain(of_same_shape(node)) or self._turned(node) is not None:
             return node
         return self._hoisted(node, name)
@@ -324,7 +324,7 @@ def _transposed(node: ast.expr) -> tuple[ast.expr, Mapping[int, int]] | None:
 
 
 def _operand(node: ast.expr, text: str, beside: bool = True) -> str:
-    """The text of an expression, in brackets where it could not stand in another."""
+    """The text of an expression, in brackets where another expression needs them."""
     tight = ast.Name | ast.Attribute | ast.Call | ast.Subscript
     if isinstance(node, tight) or (beside and isinstance(node, ast.Constant)):
         return text

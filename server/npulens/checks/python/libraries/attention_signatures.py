@@ -77,7 +77,7 @@ UNSETTLED = frozenset(
 
 
 def filled(call: ast.Call, signature: Signature) -> dict[str, ast.expr] | None:
-    """The arguments of a call by parameter; `None` if that cannot be told."""
+    """The arguments of a call by parameter; `None` if that is not known."""
     if is_spread(call) or len(call.args) > len(signature.parameters):
         return None
     given = dict(zip(signature.parameters, call.args, strict=False))

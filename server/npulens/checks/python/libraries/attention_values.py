@@ -1,4 +1,4 @@
-"""What the code around a call of an attention function tells of the values it is given."""
+"""What the code around a call of an attention function shows of its arguments."""
 
 import ast
 from collections.abc import Iterator
@@ -61,8 +61,8 @@ def _is_dtype(node: ast.expr | ast.keyword) -> bool:
 def assigned_values(node: ast.expr, scope: Scope) -> list[ast.expr]:
     """What is assigned to a name of the function or to an attribute of `self`, in order.
 
-    An assignment to several names yields its whole value. What a caller hands over for a parameter
-    is not among them.
+    An assignment to several names yields its whole value. What a caller passes for a parameter is
+    not among them.
     """
     name = dotted_name(node)
     if name is None:
@@ -135,7 +135,7 @@ def is_number(node: ast.expr, scope: Scope, depth: int = 0) -> bool:
 
 
 def rank(node: ast.expr, scope: Scope, line: int, depth: int = 0) -> int | None:
-    """How many dimensions a tensor has, as far as its last shaping before a line tells."""
+    """How many dimensions a tensor has, as far as its last shaping before a line shows."""
     if depth > _MAX_DEPTH:
         return None
     if isinstance(node, ast.Call):

@@ -34,7 +34,7 @@ _PLAIN_EXTENSIONS = frozenset(
 _PLAIN_NAMES = frozenset(name.rpartition(".")[2] for name in _PLAIN_EXTENSIONS)
 _LIBRARY_LOADER = "torch.ops.load_library"
 _ON_HOST = re.compile(r"version|compiler|\Ahas_|coco_?eval", re.IGNORECASE)
-"""Operators that tell how they were built, or count results on the CPU."""
+"""Operators that return how they were built, or count results on the CPU."""
 
 
 def built(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -71,7 +71,7 @@ def _inline_sources(node: ast.Call, scope: Scope, context: Context) -> None:
 
 def _listed_sources(node: ast.Call, scope: Scope, context: Context) -> None:
     """`Extension("gpu_nms", ["nms_kernel.cu", "gpu_nms.pyx"])`, with a compiler of one's own."""
-    if last_identifier(node.func) not in _PLAIN_NAMES or not context.lookups.holds(".cu"):
+    if last_identifier(node.func) not in _PLAIN_NAMES or not context.lookups.contains(".cu"):
         return
     names = qualified_names(node.func, scope)
     symbol = next((name for name in names if name in _PLAIN_EXTENSIONS), None)
@@ -110,7 +110,7 @@ def imported(node: ast.AST, scope: Scope, context: Context) -> None:
 
 
 def _module_span(node: ast.ImportFrom, context: Context) -> Span:
-    """Where the module behind `from` stands."""
+    """The place of the module behind `from`."""
     whole = context.span(node)
     start = context.code.text.find(node.module or "", whole.start, whole.end)
     return Span(start, start + len(node.module or "")) if start >= 0 else whole
@@ -192,7 +192,7 @@ def _extension_of(value: Qualified | Member, context: Context) -> str | None:
 
 def _has_other_way(node: ast.Call, scope: Scope, context: Context) -> bool:
     """Whether a call is for CUDA tensors, and there is code for all others beside it."""
-    if not isinstance(scope, FunctionScope) or not context.lookups.holds("is_cuda"):
+    if not isinstance(scope, FunctionScope) or not context.lookups.contains("is_cuda"):
         return False
     for part in nodes_below(scope.node):
         if (

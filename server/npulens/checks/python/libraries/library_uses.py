@@ -69,7 +69,9 @@ def _apex(alias: ast.alias, name: str, context: Context) -> None:
     """
     rule = context.catalogue.rule_named("library-needs-npu-build")
     if rule is not None and _APEX not in context.target.project.own_modules:
-        is_used = name != _APEX or alias.asname is not None or _APEX in context.facts.signs.said
+        is_used = (
+            name != _APEX or alias.asname is not None or _APEX in context.facts.signs.decisive_words
+        )
         settled = Settlement("reported-at-use") if is_used else context.fallback(alias)
         context.report(rule, context.span(alias), alias.name, [], settled=settled)
 
@@ -198,18 +200,20 @@ def _is_reported_here(
     place: tuple[int, int],
     context: Context,
 ) -> bool:
-    """Whether a use tells more than the import of the name it starts with does."""
-    held = lookup(root, scope, place) or []
-    for binding, holder in held:
+    """Whether a use says more than the import of the name it starts with."""
+    bound = lookup(root, scope, place) or []
+    for binding, owner in bound:
         first, last = binding.block
-        elsewhere = isinstance(holder, ModuleScope) and holder is not module_of(scope)
+        elsewhere = isinstance(owner, ModuleScope) and owner is not module_of(scope)
         is_within = first == (0, 0) or (not elsewhere and first <= place <= last)
-        if len(held) > 1 and not is_within:
+        if len(bound) > 1 and not is_within:
             return False  # imported on a condition: elsewhere something else takes its place
         if not isinstance(binding.value, Imported):
             return False
-        told = library_entry(binding.value.qualified, context)
-        if told is entry or (told is not None and entry.note is None and entry.becomes is None):
+        reported = library_entry(binding.value.qualified, context)
+        if reported is entry or (
+            reported is not None and entry.note is None and entry.becomes is None
+        ):
             return False
     is_class = entry.symbol.rpartition(".")[2][:1].isupper()
     return qualified == entry.symbol or is_class
@@ -224,7 +228,7 @@ def uses_libraries(context: Context) -> bool:
         roots = {name.partition(".")[0] for name in context.catalogue.libraries}
         roots |= context.target.project.extensions.foreign
         roots |= {n for n, method in context.catalogue.methods.items() if method.is_of_library}
-        # Everybody writes this word, of the library only an import tells.
+        # Everybody writes this word, only an import shows that it is the library.
         words = (roots - {"cuda"}) & context.lookups.identifiers
         text, of_module = context.code.text, context.lookups.import_roots
         context.optional.is_wanted = bool(words) or "import cuda" in text or "from cuda" in text
@@ -279,7 +283,7 @@ def suppressed(node: ast.AST, scope: Scope, context: Context) -> None:
         _set_aside(node.body, context)
 
 
-def asked(node: ast.AST, scope: Scope, context: Context) -> None:
+def tested(node: ast.AST, scope: Scope, context: Context) -> None:
     """`if is_flash_attn_available(): import flash_attn`, `has_triton and use_triton(x)`."""
     if not uses_libraries(context):
         return
@@ -340,19 +344,19 @@ def _set_aside(nodes: Sequence[ast.stmt | ast.expr], context: Context) -> None:
 
 
 _USED = "used"
-"""The argument of a finding that tells the use of a name from its import."""
+"""The argument that distinguishes a finding on a use of a name from one on its import."""
 
 
 def deduplicated(findings: Iterable[Finding]) -> list[Finding]:
     """For one file one advice to install another package, and one on each name that is used."""
-    told: set[str] = set()
+    reported: set[str] = set()
     kept = []
     for finding in findings:
         about = finding.arguments.get(_USED, "")
         if finding.rule.library in WITH_OTHER_WAYS:
             about = finding.arguments["symbol"].partition(".")[0]
-        if about and about in told:
+        if about and about in reported:
             continue
-        told.add(about)
+        reported.add(about)
         kept.append(finding)
     return kept

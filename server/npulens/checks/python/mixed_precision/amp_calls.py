@@ -37,7 +37,7 @@ _CALLS = frozenset(
 _LAST_NAMES = frozenset(name.rpartition(".")[2] for name in _CALLS)
 _DECORATORS = frozenset({"custom_fwd", "custom_bwd"})
 _POSITION_OF_ENABLED = 4
-"""Of `torch.cuda.amp.GradScaler`; for the NPU `dynamic` stands there."""
+"""Of `torch.cuda.amp.GradScaler`; for the NPU it is `dynamic`."""
 
 
 def called(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -68,7 +68,7 @@ def _is_switched_off(node: ast.Call) -> bool:
 
 def type_named(node: ast.AST, scope: Scope, context: Context) -> None:
     """`scaler: torch.amp.GradScaler`: the annotation makes none, what makes it is looked at."""
-    if not context.lookups.holds("GradScaler"):
+    if not context.lookups.contains("GradScaler"):
         return
     if isinstance(node, ast.AnnAssign):
         annotations: list[ast.expr | None] = [node.annotation]
@@ -82,31 +82,30 @@ def type_named(node: ast.AST, scope: Scope, context: Context) -> None:
                 context.settle_all((part,), "type-only")
 
 
-def asked(node: ast.AST, scope: Scope, context: Context) -> None:
+def compared(node: ast.AST, scope: Scope, context: Context) -> None:
     """`getattr(torch.cuda.amp, "autocast") is not None`: is PyTorch new enough? It always is."""
     assert isinstance(node, ast.Compare)
-    if not context.lookups.holds("cuda.amp") or not isinstance(node.ops[0], (ast.Is, ast.IsNot)):
+    if not context.lookups.contains("cuda.amp") or not isinstance(node.ops[0], (ast.Is, ast.IsNot)):
         return
-    asked_of = node.left.args[:1] if isinstance(node.left, ast.Call) else [node.left]
-    names = (name for part in asked_of for name in qualified_names(part, scope))
+    operands = node.left.args[:1] if isinstance(node.left, ast.Call) else [node.left]
+    names = (name for part in operands for name in qualified_names(part, scope))
     if any(name.startswith("torch.cuda.amp") for name in names):
-        context.settle_all((node.left, *asked_of), "older-torch")
+        context.settle_all((node.left, *operands), "older-torch")
 
 
 def _may_be_amp(callee: ast.expr, context: Context) -> bool:
-    """A look at the last name only, before anything is resolved.
-
-    A scaler may have any name that a function or a class gives it: `self.scaler_class()`.
-    """
+    """Whether the last name may be that of a scaler, as in `self.scaler_class()`; a quick look."""
     if isinstance(callee, ast.Attribute):
         if callee.attr in _LAST_NAMES:
             return dotted_name(callee) is not None
-        is_own = getattr(callee.value, "id", "") == "self" and context.lookups.holds("GradScaler")
+        is_own = getattr(callee.value, "id", "") == "self" and context.lookups.contains(
+            "GradScaler"
+        )
         return is_own or f".{callee.attr}" in context.facts.aliases
     return isinstance(callee, ast.Name) and (
         callee.id in _LAST_NAMES
         or callee.id in context.facts.aliases
-        or context.lookups.holds("GradScaler")
+        or context.lookups.contains("GradScaler")
     )
 
 
@@ -149,10 +148,7 @@ def decorated(node: ast.AST, scope: Scope, context: Context) -> None:
 def _report(
     node: ast.expr, name: str, more: tuple[Edit, ...], scope: Scope, context: Context
 ) -> None:
-    """The finding that the name alone would be, with what else the fix has to change.
-
-    `more` is what else the plain fix has to change.
-    """
+    """The finding of the name alone; `more` is what else the plain fix has to change."""
     entry = context.catalogue.symbols.get(name)
     written = dotted_name(node)
     if entry is None or written is None or (context.facts.shim.is_active and entry.shimmed):
@@ -166,7 +162,7 @@ def _report(
 
 
 def _neutral_scaler(node: ast.Call, name: str, scope: Scope, context: Context) -> None:
-    """`torch.amp.GradScaler` means CUDA unless it is told otherwise."""
+    """`torch.amp.GradScaler` means CUDA by default."""
     entry = context.catalogue.symbols.get(name)
     if entry is None:
         return

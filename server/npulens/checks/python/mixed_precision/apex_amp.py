@@ -210,7 +210,7 @@ def _backward_edit(script: _Script, context: Context) -> Edit:
     _require("#" not in context.code.text[slice(*span)])
     text = f"scaler.scale({_loss(script)}).backward()"
     if script.step > script.backward + 1:
-        # What stands between looks at gradients, which apex had unscaled by then.
+        # The code between reads gradients, which apex had unscaled by then.
         text += f"{_new_line(statement, context)}scaler.unscale_({script.optimizer})"
     return Edit(span, text)
 
@@ -306,7 +306,7 @@ def _handled(script: _Script) -> int:
 
 
 def _import_edit(script: _Script, context: Context) -> Edit:
-    """Take `from apex import amp` out, where it stands alone among other statements."""
+    """Take `from apex import amp` out, where it is a statement of its own."""
     imports = [
         node
         for node in nodes_below(script.tree)

@@ -64,13 +64,13 @@ def _names_doubles(call: ast.Call, method: ast.Attribute) -> bool:
 
 
 def _may_be_on_device(method: ast.Attribute, scope: Scope, context: Context) -> bool:
-    """Whether a method is one of what a function is handed, and nothing says it is on the host."""
+    """Whether a method is one of an argument, and nothing says that this is on the host."""
     function = scope.node if isinstance(scope, FunctionScope) else None
     if method.attr not in _CONVERTING or not isinstance(function, Function):
         return False
     arguments = function.args
-    handed = {a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
-    if _begins_with(method.value) not in handed - {"self", "cls"}:
+    passed = {a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
+    if _begins_with(method.value) not in passed - {"self", "cls"}:
         return False
     return _ON_HOST.search(context.source(function)) is None
 
@@ -138,10 +138,7 @@ def _converted(node: ast.Call, method: ast.Attribute, scope: Scope, context: Con
 
 
 def _report_making(call: ast.Call, scope: Scope, context: Context, *, likely: bool = False) -> None:
-    """A call that makes doubles: `.double()`, `.to(torch.float64)`, `torch.ones(2, dtype=...)`.
-
-    Where the tensor may also be on the host it is `likely`.
-    """
+    """A call that makes doubles; `likely` if the tensor may also be on the host."""
     assert isinstance(call.func, ast.Attribute)
     dtype = keyword_of(call, "dtype")
     if dtype is not None and any(n.startswith("torch.") for n in qualified_names(call.func, scope)):
@@ -165,10 +162,7 @@ def _moves(call: ast.Call, scope: Scope) -> bool:
 
 
 def _on_device(node: ast.expr, scope: Scope) -> bool:
-    """Whether an expression is a string that names the device, or a device made from one.
-
-    So is what PyTorch says of its accelerator, and the type of that.
-    """
+    """Whether an expression names the device, is made of one, or is PyTorch's accelerator."""
     if isinstance(node, ast.Call) and "torch.device" in qualified_names(node.func, scope):
         return bool(node.args) and _on_device(node.args[0], scope)
     if isinstance(node, ast.Attribute) and node.attr == "type":
@@ -181,7 +175,7 @@ def _on_device(node: ast.expr, scope: Scope) -> bool:
 
 
 def _is_written(node: ast.expr, scope: Scope) -> bool:
-    """Whether a device is one that stands in the text, such as `"cpu"`, or none at all."""
+    """Whether a device is a literal, such as `"cpu"`, or none at all."""
     if isinstance(node, ast.Call) and "torch.device" in qualified_names(node.func, scope):
         return bool(node.args) and _is_written(node.args[0], scope)
     values = resolve(node, scope)

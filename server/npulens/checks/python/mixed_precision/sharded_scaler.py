@@ -23,7 +23,7 @@ _DEVICE = 'device="npu"'
 def called(node: ast.AST, scope: Scope, context: Context) -> None:
     """A call without a device; one with `"cuda"` is found by that word."""
     assert isinstance(node, ast.Call)
-    if not context.lookups.holds(NAME) or _QUALIFIED not in qualified_names(node.func, scope):
+    if not context.lookups.contains(NAME) or _QUALIFIED not in qualified_names(node.func, scope):
         return
     rule = context.catalogue.rule_named(GRAD_SCALER)
     if rule is None or node.args or keyword_of(node, "device") is not None or is_spread(node):

@@ -1,4 +1,4 @@
-"""What only the whole module tells about `DataParallel`: is its import used, can it be replaced.
+"""What only the whole module shows about `DataParallel`: is its import used, can it be replaced.
 
 A segment of a module sees neither, so this is done where the findings of all segments are together,
 and only for modules that have such a finding.
@@ -55,9 +55,9 @@ def with_whole_module(
 
 
 def _imports_for_tests(tree: ast.Module, lines: LineMap) -> Iterator[tuple[int, Severity | None]]:
-    """Where `DataParallel` is imported only to ask whether a model is wrapped.
+    """Where `DataParallel` is imported only to check whether a model is wrapped.
 
-    With it comes how much that matters: not at all where `DistributedDataParallel` is asked for
+    With it comes how much that matters: not at all where `DistributedDataParallel` is requested
     beside it, a wrapped model is refused or a library offers both, else a hint.
     """
     imported = [
@@ -71,11 +71,11 @@ def _imports_for_tests(tree: ast.Module, lines: LineMap) -> Iterator[tuple[int, 
         return
     module = ModuleScope(ModuleNames([bindings_of(tree.body, ())]), 0)
     together: set[ast.AST] = set()
-    asked: set[ast.AST] = set()
+    checked: set[ast.AST] = set()
     for node in nodes_below(tree):
         tested = tested_class(node)
         if tested is not None:
-            asked.update((tested, *alternatives(tested)))
+            checked.update((tested, *alternatives(tested)))
         refused = refused_class(node)
         if refused is not None:
             together.update((refused, *alternatives(refused)))
@@ -93,5 +93,5 @@ def _imports_for_tests(tree: ast.Module, lines: LineMap) -> Iterator[tuple[int, 
         start = lines.offset(alias.lineno, alias.col_offset)
         if uses and together.issuperset(uses):
             yield start, None
-        elif uses and (together | asked).issuperset(uses):
+        elif uses and (together | checked).issuperset(uses):
             yield start, Severity.HINT

@@ -1,4 +1,4 @@
-"""What Lightning is asked for besides an accelerator: cards, a strategy, a precision."""
+"""What Lightning gets besides an accelerator: cards, a strategy, a precision."""
 
 import ast
 
@@ -13,7 +13,7 @@ from npulens.checks.titles import use
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.scopes import Scope
 
-_ASKED = frozenset({"gpus", "strategy", "accelerator", "distributed_backend", "precision"})
+_REQUESTS = frozenset({"gpus", "strategy", "accelerator", "distributed_backend", "precision"})
 _CLASSES = frozenset({"Trainer", "Fabric"})
 _FROM_OPTIONS = "from_argparse_args"
 """What makes a Trainer from the options of a command line, until release 2."""
@@ -33,7 +33,7 @@ def called(node: ast.AST, scope: Scope, context: Context) -> None:
     assert isinstance(node, ast.Call)
     callee = _made(node.func)
     is_named = last_identifier(callee) in _CLASSES
-    if not is_named and not any(keyword.arg in _ASKED for keyword in node.keywords):
+    if not is_named and not any(keyword.arg in _REQUESTS for keyword in node.keywords):
         return
     entry = _accelerator(callee, scope, context)
     if entry is None:
@@ -102,7 +102,7 @@ def _data_parallel(value: ast.expr, context: Context) -> None:
 
 
 def _is_for_device(node: ast.Call, gpus: ast.keyword | None) -> bool:
-    """Whether a call asks for an accelerator of its own, with whatever plugin Lightning makes."""
+    """Whether a call requests an accelerator of its own, with whatever plugin Lightning makes."""
     accelerator, strategy = keyword_of(node, "accelerator"), keyword_of(node, "strategy")
     if keyword_of(node, "plugins") is not None or (accelerator is None and gpus is None):
         return False

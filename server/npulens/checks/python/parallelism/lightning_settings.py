@@ -1,4 +1,4 @@
-"""What Lightning is asked for by settings that reach it otherwise than as arguments of its call.
+"""Settings that reach Lightning otherwise than as arguments of its call.
 
 They are entries of dictionaries for `Trainer(**settings)`, names, attributes, and defaults of
 options, fields and parameters. A module without Lightning may mean anything by them.

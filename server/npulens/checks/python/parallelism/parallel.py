@@ -36,7 +36,7 @@ _DOUBLE = frozenset({"torch.float64", "torch.double"})
 
 
 def wrappers_together(node: ast.AST, scope: Scope, context: Context) -> None:
-    """`(DataParallel, DistributedDataParallel)`: right as it is, for both are asked for."""
+    """`(DataParallel, DistributedDataParallel)`: right as it is, since both are checked."""
     together = list(alternatives(node))
     named = [part for part in together if is_attribute_of_wrapper(part)]
     if named and any(is_distributed_wrapper(part, scope) for part in together):
@@ -143,12 +143,12 @@ def compared_backend(node: ast.AST, scope: Scope, context: Context) -> None:
 
 
 def chosen_barrier(node: ast.AST, scope: Scope, context: Context) -> None:
-    """`ids = get_backend() == "nccl"`, if it only decides what a barrier is told of the cards.
+    """`ids = get_backend() == "nccl"`, if it only decides which cards a barrier gets.
 
     A barrier of another backend takes no `device_ids`, and needs none.
     """
     assert isinstance(node, ast.Assign)
-    if not context.lookups.holds("barrier(") or not isinstance(node.targets[0], ast.Name):
+    if not context.lookups.contains("barrier(") or not isinstance(node.targets[0], ast.Name):
         return
     sides = [
         side
@@ -173,10 +173,10 @@ def chosen_barrier(node: ast.AST, scope: Scope, context: Context) -> None:
         context.settle_all(sides, "no-effect")
 
 
-def asked_barrier(node: ast.AST, scope: Scope, context: Context) -> None:
+def conditional_barrier(node: ast.AST, scope: Scope, context: Context) -> None:
     """`if get_backend() == "nccl": barrier(device_ids=...)` with a plain `barrier()` otherwise."""
     assert isinstance(node, ast.If)
-    if not context.lookups.holds("barrier(") or not isinstance(node.test, ast.Compare):
+    if not context.lookups.contains("barrier(") or not isinstance(node.test, ast.Compare):
         return
     in_body = len(node.body) == 1 and _calls_barrier(node.body[0])
     if in_body and any(
@@ -224,10 +224,7 @@ Source: open-mmlab/mmcv 1.x: mmcv/runner/dist_utils.py; open-mmlab/mmengine: mme
 
 
 def setting_of_mmcv(node: ast.AST, scope: Scope, context: Context) -> None:
-    """`dist_params = dict(backend="nccl")`, `dict(dist_cfg=dict(backend="nccl"))` in settings.
-
-    A function may hand such a name to one of its own.
-    """
+    """`dist_params = dict(backend="nccl")` in settings, also where the name goes to a function."""
     if scope is not context.module:
         return
     values: list[ast.expr] = []

@@ -1,4 +1,4 @@
-"""GPUs that a program asks Ray for, which counts the cards of Ascend as a resource of its own."""
+"""GPUs that a program gets from Ray, which counts the cards of Ascend as a resource of its own."""
 
 import ast
 
@@ -13,13 +13,17 @@ _OPTIONS = "options"
 """Of an actor or a task, whatever it is."""
 
 
-def asked(node: ast.AST, scope: Scope, context: Context) -> None:
+def requested(node: ast.AST, scope: Scope, context: Context) -> None:
     """`@ray.remote(num_gpus=1)`, `Worker.options(num_gpus=0.5)`, `tune.run(..., {"gpu": 1})`."""
     assert isinstance(node, ast.Call)
     named = [
         keyword for keyword in node.keywords if keyword.arg in _NUMBERS or keyword.arg == _TABLE
     ]
-    if not named or "ray" not in context.facts.signs.said or not _is_of_ray(node.func, scope):
+    if (
+        not named
+        or "ray" not in context.facts.signs.decisive_words
+        or not _is_of_ray(node.func, scope)
+    ):
         return
     for keyword in named:
         places = _in_table(keyword.value) if keyword.arg == _TABLE else [keyword]
