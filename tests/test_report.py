@@ -218,7 +218,7 @@ class TestModel:
             ("kernels/deep", 2),
             ("models", 2),
         ]
-        assert root.quiet == 1
+        assert root.silent == 1
         assert root.findings == len(page().entries)
 
     def test_a_deep_folder(self) -> None:
