@@ -52,14 +52,13 @@ def test_the_one_for_the_npu_is_checked(here: Path) -> None:
 
 
 def test_images_in_a_folder_for_the_npu(here: Path) -> None:
-    """Those for CUDA have all kinds of names; the folder says that there are others."""
+    """Each has its counterpart under its own name: the NPU may have no image of another kind."""
     image = "FROM nvidia/cuda:12.1.1-devel\n"
-    files = {"docker/docker-cuda/Dockerfile.base": image, "docker/cu118/Dockerfile": image}
+    names = ["docker/cu118/Dockerfile", "docker/docker-cuda/Dockerfile.megatron"]
+    files = {**dict.fromkeys(names, image), "docker/docker-cuda/Dockerfile": image}
     assert found_in(here, files) == [(name, "NPU904") for name in sorted(files)]
     files["docker/docker-npu/Dockerfile"] = "FROM ubuntu:22.04\n"
-    files["docker/docker-cuda/Dockerfile.megatron"] = image  # of which the NPU has none
-    told = ["docker/cu118/Dockerfile", "docker/docker-cuda/Dockerfile.megatron"]
-    assert found_in(here, files) == [(name, "NPU904") for name in told]
+    assert found_in(here, files) == [(name, "NPU904") for name in names]
 
 
 def test_scripts(here: Path) -> None:

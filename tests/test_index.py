@@ -80,7 +80,7 @@ def with_body(source: str, body: str) -> list[str]:
             indent = " " * (node.body[0].col_offset - 4)
             text = "".join(indent + line for line in body.splitlines(keepends=True))
             at = node.body[0].lineno - 1
-            changed.append("".join([*lines[:at], text if "'''" not in body else body, *lines[at:]]))
+            changed.append("".join([*lines[:at], text, *lines[at:]]))
     return changed
 
 
@@ -189,6 +189,15 @@ def test_imports_are_read_as_the_tree_has_them() -> None:
         rest = iter(named)  # texts may speak of imports, too
         assert all(name in rest for name in expected), path
         assert set(named) <= set(imported_modules(content.data))
+
+
+def test_each_import_has_its_own_place() -> None:
+    source = b"import os\nimport a\nfrom b import c\n# import d\nimport e\n"
+    places = [(names, at) for names, _, at in import_statements(source)]
+    assert [(names[-1], source[at : at + 6]) for names, at in places] == [
+        (name, b"import") for name in ("os", "a", "b.c", "e")
+    ]
+    assert [at for _, at in places] == [0, 10, 26, 46]
 
 
 @pytest.mark.parametrize(

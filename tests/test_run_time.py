@@ -301,6 +301,17 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Shim]]] = {
         },
         {"model.py": Shim.ACTIVE},
     ),
+    "by environment variable between imports": (
+        {
+            "train.py": (
+                "import os\nimport early\nimport numpy\n"
+                "os.environ['TORCH_TRANSFER_TO_NPU'] = '1'\nimport model\n"
+            ),
+            "early.py": "",
+            "model.py": "",
+        },
+        {"early.py": Shim.LATE, "model.py": Shim.ACTIVE},
+    ),
     "sources below src": (
         {"train.py": f"{IMPORT}from pkg import model\n", "src/pkg/model.py": ""},
         {"src/pkg/model.py": Shim.ACTIVE},

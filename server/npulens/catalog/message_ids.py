@@ -90,7 +90,7 @@ if TYPE_CHECKING:
         "usage.no-such-option",
         "usage.no-such-command",
         "usage.did-you-mean",
-        "usage.did-you-mean-one",
+        "usage.did-you-mean-one-of",
         "usage.missing-option",
         "usage.missing-argument",
         "usage.needs-value",

@@ -104,4 +104,4 @@ def _with_possibilities(problem: LocalizedText, names: list[str] | None) -> Loca
         return problem
     if len(quoted) == 1:
         return message("usage.did-you-mean", problem=problem, name=quoted[0])
-    return message("usage.did-you-mean-one", problem=problem, names=", ".join(sorted(quoted)))
+    return message("usage.did-you-mean-one-of", problem=problem, names=", ".join(sorted(quoted)))

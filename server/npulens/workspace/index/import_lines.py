@@ -26,14 +26,25 @@ class ImportWords(NamedTuple):
         return self.modules | self.names
 
 
+class _Line(NamedTuple):
+    """The text before an `import` in its line, what it imports, and the offset of the word.
+
+    What it imports goes up to the closing bracket, or to the end of the line.
+    """
+
+    before: bytes
+    behind: bytes
+    offset: int
+
+
 def import_words(content: Content, memo: FactMemo) -> ImportWords:
     """The words of a module's imports, and some more: comments may speak of imports."""
 
     def answer() -> list[str]:
         modules, names = [], []
-        for module, name in _imports(content.data):
-            modules.append(module)
-            names.append(name)
+        for line in _imports(content.data):
+            modules.append(line.before)
+            names.append(line.behind)
         return [_words(modules), _words(names)]
 
     return memo.recall("words of imports", (content.digest,), answer, _read_words)
@@ -59,38 +70,36 @@ def imported_names(content: Content, memo: FactMemo) -> tuple[str, ...]:
 
 def imported_from(data: bytes) -> Iterator[tuple[str, frozenset[str]]]:
     """The last part of the name of each module that a text imports from, and the words behind."""
-    for before, behind in _imports(data):
-        last = _WORD.findall(before)[-1:]
+    for line in _imports(data):
+        last = _WORD.findall(line.before)[-1:]
         if last:
-            yield last[0].decode("ascii"), frozenset(_words([behind]).split())
+            yield last[0].decode("ascii"), frozenset(_words([line.behind]).split())
 
 
 def imported_modules(data: bytes) -> Iterator[str]:
     """What a text imports: of `from .a import b` both `.a` and `.a.b`, for both may be modules."""
-    for before, behind in _imports(data):
-        yield from _modules(before, behind)
+    for line in _imports(data):
+        yield from _modules(line)
 
 
 def import_statements(data: bytes) -> Iterator[tuple[tuple[str, ...], bool, int]]:
     """The statements that import, in order; not what a comment says of imports.
 
     Returns:
-        For each what it imports, as in `imported_modules`, whether it is indented, and where it
-        begins.
+        For each what it imports, as in `imported_modules`, whether it is indented, and the offset
+        of its `import`.
     """
-    at = 0
-    for before, behind in _imports(data):
-        at = data.find(before + _IMPORT, at)
-        line = before.lstrip(b"\n")
-        if _STATEMENT.fullmatch(line) is not None:
-            is_indented = line[:1] in (b" ", b"\t")
-            yield tuple(_modules(before, behind)), is_indented, at
+    for line in _imports(data):
+        before = line.before.lstrip(b"\n")
+        if _STATEMENT.fullmatch(before) is not None:
+            yield tuple(_modules(line)), before[:1] in (b" ", b"\t"), line.offset
 
 
-def _modules(before: bytes, behind: bytes) -> Iterator[str]:
-    names = [each.split()[:1] for each in _COMMENT.sub(b"", behind).strip(b"() \t").split(b",")]
+def _modules(line: _Line) -> Iterator[str]:
+    listed = _COMMENT.sub(b"", line.behind).strip(b"() \t").split(b",")
+    names = [each.split()[:1] for each in listed]
     first = [b"".join(words).decode("ascii", "ignore") for words in names]
-    source = before.split()
+    source = line.before.split()
     if source[:1] != [b"from"]:
         yield from filter(None, first)
         return
@@ -100,11 +109,7 @@ def _modules(before: bytes, behind: bytes) -> Iterator[str]:
     yield from (f"{module}{joint}{name}" for name in first if name.isidentifier())
 
 
-def _imports(data: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """The text before each `import` in its line, and behind it.
-
-    Behind it is what is imported: up to the closing bracket, or to the end of the line.
-    """
+def _imports(data: bytes) -> Iterator[_Line]:
     end = 0
     at = data.find(_IMPORT)
     while at >= 0:
@@ -114,6 +119,6 @@ def _imports(data: bytes) -> Iterator[tuple[bytes, bytes]]:
             bracket = data.startswith((b"(", b" ("), start)
             end = data.find(b")" if bracket else b"\n", start)
             end = len(data) if end < 0 else end
-            yield before, data[start:end]
+            yield _Line(before, data[start:end], at)
             start = end
         at = data.find(_IMPORT, start)

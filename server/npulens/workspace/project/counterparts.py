@@ -13,8 +13,6 @@ _FOR_NPU = {
     "nvtx": ("mstx",),
 }
 _FOR_CUDA = re.compile(rf"(?<![a-z])(?:{'|'.join(_FOR_NPU)})(?![a-z])", re.IGNORECASE)
-_IMAGES = frozenset({"Dockerfile", "Dockerfile.base"})
-"""Of a folder for CUDA the image, and its base, whatever images the folder for the NPU has."""
 _OF_NPU = re.compile(r"(?<![a-z])(?:npu|ascend)(?![a-z])", re.IGNORECASE)
 
 
@@ -39,8 +37,5 @@ def _counterparts(place: str) -> Iterator[str]:
     around = place.rfind("/", 0, max(place.rfind("/"), 0)) + 1
     for word in _FOR_CUDA.finditer(place, around):
         rest = place[word.end() :]
-        folder, slash, name = rest.rpartition("/")
         for other in _FOR_NPU[word[0].lower()]:
             yield place[: word.start()] + other + rest
-            if slash and name in _IMAGES:
-                yield place[: word.start()] + other + folder + "/Dockerfile"

@@ -74,14 +74,18 @@ def extension_facts(
         settled_sources=frozenset(map(str, {*settled, *copies(natives)})),
         is_for_host=bool(sources) and not any(map(_is_for_cuda, sources, sources.values())),
     )
-    only_optional = {
-        str(file)
-        for file, found in built.items()
-        if sources and found and all(each.name in optional.extensions for each in found)
-    }
-    compilers = set(map(str, kernels.modules))
-    without = optional.modules | compilers | only_optional
+    compilers = map(str, kernels.modules)
+    # A build of sources that are elsewhere may fail in other ways than those that are handled.
+    builds = _only_of(optional.extensions, built) if sources else ()
+    without = optional.modules.union(compilers, builds)
     return facts, OptionalFacts(without, optional.exempt_imports)
+
+
+def _only_of(names: frozenset[str], built: Mapping[Path, Sequence[Extension]]) -> Iterator[str]:
+    """The files that build some of these extensions and no other."""
+    for file, found in built.items():
+        if found and all(extension.name in names for extension in found):
+            yield str(file)
 
 
 def _operators(bindings: _Bindings, settled: set[Path]) -> frozenset[tuple[str, str]]:
