@@ -251,6 +251,9 @@ def check_devices_streams_and_events() -> None:
         assert torch.npu.current_device() == 1
         assert torch.ones(1).npu().device.index == 1
     assert torch.npu.current_device() == 0
+    torch.accelerator.set_device_index(1)
+    assert torch.ones(1).to("npu").device.index == torch.accelerator.current_device_index() == 1
+    torch.accelerator.set_device_index(0)
     start, end = (torch.npu.Event(enable_timing=True) for _ in range(2))
     with torch.npu.stream(torch.npu.Stream()) as stream:
         start.record()

@@ -119,6 +119,7 @@ def _put_in(events: list[str]) -> Any:
 
     cuda: Any = torch.cuda
     accelerator: Any = torch.accelerator
+    activity: Any = torch.profiler.ProfilerActivity
     answers: dict[str, Any] = {
         "device_count": 1, "set_device": None, "synchronize": None, "empty_cache": None,
         "manual_seed": None, "manual_seed_all": None, "reset_peak_memory_stats": None,
@@ -137,6 +138,7 @@ def _put_in(events: list[str]) -> Any:
         (accelerator, "is_available", lambda: True),
         (accelerator, "current_accelerator", lambda check_available=False: CUDA),
         (torch, "get_device_module", lambda device=None: cuda),
+        (torch.profiler, "supported_activities", lambda: {activity.CPU, activity.CUDA}),
         (torch.nn.Module, "cuda", _moving(events)),
         (torch.nn.Module, "to", _moving(events)),
         (cuda, "FloatTensor", lambda values: torch.tensor(values, device="cuda")),

@@ -190,6 +190,17 @@ SCRIPTS = {
         + CHOICE
         + "print(ones(3, device).sum().item())\n"
     ),
+    # what has an arm
+    "wrapped": CHOICE
+    + "torch.manual_seed(0)\nmodel = torch.nn.Linear(4, 2)\n"
+    + "if torch.cuda.device_count() > 1:\n    model = torch.nn.DataParallel(model)\n"
+    + "model.to(device)\nx = torch.randn(3, 4).to(device)\n"
+    + STEP,
+    "profiled": CHOICE
+    + MODEL
+    + "from torch.profiler import ProfilerActivity, profile\n"
+    + "with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]):\n    model(x)\n"
+    + STEP,
     # only where there is CUDA
     "moved": "torch.manual_seed(0)\nmodel = torch.nn.Linear(4, 2).cuda()\n"
     "x = torch.randn(3, 4).cuda()\n" + STEP,

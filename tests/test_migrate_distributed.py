@@ -101,6 +101,25 @@ main()
     )
 
 
+def test_a_script_for_any_device(here: Path) -> None:
+    style = ["--unsafe-fixes", "--migration-style", "device-agnostic", "--torch-version", "2.13"]
+    _, errors, text = distributed(here, SCRIPT, *style)
+    assert errors == ""
+    assert "npu" not in text and "cuda" not in text
+    assert "    torch.accelerator.set_device_index(local_rank)\n" in text
+    assert "    torch.distributed.init_process_group()\n" in text
+    assert "    model.to(local_rank)\n" in text
+    launcher = (here / "dst" / "run_distributed.sh").read_text()
+    assert "torch.accelerator.device_count()" in launcher
+    assert "npu" not in launcher.lower()
+
+
+def test_the_card_that_a_script_names_is_any(here: Path) -> None:
+    style = ["--unsafe-fixes", "--migration-style", "device-agnostic", "--torch-version", "2.13"]
+    source = SCRIPT.replace('"cuda:0" if torch.cuda.is_available() else "cpu"', '"cuda:0"')
+    assert "npu" not in distributed(here, source, *style)[2]
+
+
 def test_the_log_of_it(here: Path) -> None:
     distributed(here, SCRIPT.replace("data = T", "root = dict(download=True)\n    data = T"))
     log = log_of(here / "dst")

@@ -44,7 +44,7 @@ def all_written() -> dict[str, str]:
 
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_no_vendor_is_named(name: str) -> None:
-    tree = ast.parse(all_written()[name])
+    tree = ast.parse(all_written()[name].replace('device.type == "cuda" and', ""))  # an arm
     names = {part.attr for part in ast.walk(tree) if isinstance(part, ast.Attribute)}
     names |= {part.module or "" for part in ast.walk(tree) if isinstance(part, ast.ImportFrom)}
     names |= {a.name for part in ast.walk(tree) if isinstance(part, ast.Import) for a in part.names}
@@ -230,6 +230,24 @@ GIVEN = {
         "from lightning import Trainer\nt = Trainer(accelerator='gpu', devices=2)\n",
         'accelerator="auto", devices=2',
     ),
+    "back ends of all devices": (
+        "import torch.distributed as dist\ndist.init_process_group(backend='cpu:gloo,cuda:nccl')\n",
+        "dist.init_process_group(backend=None)",
+    ),
+    "a group": (
+        "import torch.distributed as dist\ng = dist.new_group(backend='nccl')\n",
+        "backend=dist.get_default_backend_for_device(device)",
+    ),
+    "activities": (
+        "from torch.profiler import ProfilerActivity, profile\n"
+        "p = profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])\n",
+        "activities=torch.profiler.supported_activities()",
+    ),
+    "a device that was written before": (
+        "device = torch.accelerator.current_accelerator() or torch.device('cpu')\n"
+        "y = torch.ones(2).cuda()\n",
+        "y = torch.ones(2).to(device)",
+    ),
     "a variable that is chosen again": (
         "device = 'cuda' if torch.cuda.is_available() else 'cpu'\n"
         "use_cuda = torch.cuda.is_available()\n"
@@ -271,6 +289,99 @@ def test_a_parameter_is_the_device_of_its_function() -> None:
     assert "current_accelerator" not in text
 
 
+ARMS = {
+    "statements": (
+        "torch.cuda.nvtx.range_push('x')  # begin\ntorch.cuda.cudart().cudaProfilerStart()\n"
+        "torch.cuda.set_per_process_memory_fraction(\n    0.5\n)\n",
+        """\
+if device.type == "cuda":
+    torch.cuda.nvtx.range_push('x')  # begin
+    torch.cuda.cudart().cudaProfilerStart()
+    torch.cuda.set_per_process_memory_fraction(
+    0.5
+)
+elif device.type == "npu":
+    torch.npu.mstx.range_push('x')
+    torch.npu.set_per_process_memory_fraction(
+    0.5
+)
+""",
+    ),
+    "apart": (
+        "torch.cuda.nvtx.range_push('x')\n\ntorch.cuda.cudart().cudaProfilerStart()\n",
+        """\
+if device.type == "cuda":
+    torch.cuda.nvtx.range_push('x')
+elif device.type == "npu":
+    torch.npu.mstx.range_push('x')
+
+if device.type == "cuda":
+    torch.cuda.cudart().cudaProfilerStart()
+""",
+    ),
+    "several cards": (
+        "if torch.cuda.device_count() > 1:\n    m = torch.nn.DataParallel(m)\n",
+        'if device.type == "cuda" and torch.accelerator.device_count() > 1:\n'
+        "    m = torch.nn.DataParallel(m)\n",
+    ),
+    "several cards or a wish": (
+        "if args.n_gpu > 1 or wish:\n    m = torch.nn.DataParallel(m).cuda()\n",
+        'if device.type == "cuda" and (args.n_gpu > 1 or wish):\n'
+        "    m = torch.nn.DataParallel(m).to(device)\n",
+    ),
+    "several cards in an expression": (
+        "m = torch.nn.DataParallel(m) if len(gpus) > 1 else m\n",
+        'm = torch.nn.DataParallel(m) if device.type == "cuda" and len(gpus) > 1 else m\n',
+    ),
+    "an arm that is there": (
+        "if device.type == 'cuda':\n    g = torch.cuda.CUDAGraph()\n",
+        "if device.type == 'cuda':\n    g = torch.cuda.CUDAGraph()\n",
+    ),
+    "a condition of its own": (
+        "if torch.cuda.is_available():\n    print(torch.cuda.get_device_capability())\n",
+        "if torch.cuda.is_available():\n    print(torch.cuda.get_device_capability())\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_what_one_vendor_has_is_in_an_arm(name: str) -> None:
+    source, expected = ARMS[name]
+    text = written(f"{CHOICE}{source}")
+    assert text.endswith(f'torch.device("cpu")\n{expected}')
+    assert written(text) == text
+
+
+APEX = """from apex import amp
+from apex.normalization import FusedRMSNorm
+from apex.optimizers import FusedAdam
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+model = torch.nn.Sequential(torch.nn.Linear(4, 4), FusedRMSNorm(4)).to(device)
+optimizer = FusedAdam(model.parameters(), lr=0.1)
+model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
+for _ in range(2):
+    loss = model(torch.ones(2, 4).to(device)).sum()
+    optimizer.zero_grad()
+    with amp.scale_loss(loss, optimizer) as scaled:
+        scaled.backward()
+    optimizer.step()
+print(optimizer.defaults["weight_decay"], model[1].eps)
+"""
+
+
+def test_apex_becomes_what_pytorch_has_for_any_device() -> None:
+    text = written(APEX)
+    assert "apex" not in text and not _VENDOR.search(text)
+    assert 'scaler = torch.amp.GradScaler(device.type, enabled=device.type != "cpu")' in text
+    assert 'with torch.amp.autocast(device_type=device.type, enabled=device.type != "cpu"):' in text
+
+
+@pytest.mark.emulated
+@pytest.mark.parametrize("mode", ["cpu", "npu"])
+def test_what_apex_becomes_runs(mode: str) -> None:
+    assert run(mode, {"apex": written(APEX)})["apex"] == {"error": "", "printed": "0.0 1e-05\n"}
+
+
 LEFT = {
     "capability": "major = torch.cuda.get_device_capability()[0]\n",
     "graph": "graph = torch.cuda.CUDAGraph()\n",
@@ -298,7 +409,10 @@ def test_what_has_no_neutral_way_says_so() -> None:
 
 def test_nothing_is_safe_beside_what_is_left() -> None:
     """A condition that holds on the NPU leads to what is left."""
-    source = "import torch\nif torch.cuda.is_available():\n    kind = torch.cuda.CUDAGraph\n"
+    source = (
+        "import torch\ndef f(x):\n    if torch.cuda.is_available():\n"
+        "        graph = torch.cuda.CUDAGraph()\n        x = x.cuda()\n    return x\n"
+    )
     found = analyze(Document("a.py", source), CATALOGUE, AGNOSTIC)
     safeties = {fix.applicability for finding in found for fix in finding.fixes}
     assert safeties == {Applicability.UNSAFE}
@@ -334,13 +448,6 @@ def test_older_releases_get_what_they_have(release: TorchVersion) -> None:
     text = written(CHOICE + "torch.cuda.empty_cache()\n", target)
     assert "torch.get_device_module().empty_cache()" in text
     assert ("check_available" in text) == (release >= TorchVersion(2, 7))
-
-
-def test_a_release_without_accelerators_is_left_alone() -> None:
-    target = Target(TorchVersion(2, 5), MigrationStyle.DEVICE_AGNOSTIC)
-    assert written(CHOICE, target) == CHOICE
-    found = analyze(Document("a.py", f"import torch\n{CHOICE}"), CATALOGUE, target)
-    assert all(each.note is not None and "needs PyTorch 2.6" in each.note.en for each in found)
 
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"

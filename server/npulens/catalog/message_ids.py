@@ -486,7 +486,6 @@ if TYPE_CHECKING:
         "check.needs-newer",
         "check.moved-to-kernel",
         "check.takes-its-place",
-        "check.too-old",
         "check.built-by",
         "check.overruled",
         "fix.one-code",

@@ -206,6 +206,7 @@ CALLS = Section(
         "same": read_constants,
         "when": read_constants,
         "adds": read_constants,
+        "neutral": read_flag,
         "note": read_localized,
         "source": read_string,
     },
@@ -217,6 +218,7 @@ CALLS = Section(
         "same": {},
         "when": {},
         "adds": {},
+        "neutral": False,
         "note": None,
     },
 )

@@ -132,6 +132,7 @@ class CallEntry:
         same: Parameters that only `callable` has, and the value with which both do the same.
         when: Those of them that have to be written in the call.
         adds: Parameters with another default, and the default of `callable` as code.
+        neutral: It is for the device-agnostic style, in place of those that name the NPU.
     """
 
     callable: str
@@ -144,6 +145,7 @@ class CallEntry:
     same: Mapping[str, Constant]
     when: Mapping[str, Constant]
     adds: Mapping[str, Constant]
+    neutral: bool
     note: LocalizedText | None
     source: str
 

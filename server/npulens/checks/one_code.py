@@ -14,13 +14,13 @@ from npulens.catalog.model import (
     Finding,
     Fix,
     ImportNeed,
-    LocalizedText,
     MigrationStyle,
     TorchVersion,
 )
 from npulens.checks.whole_module import WholeModule
 from npulens.fixes.one_code.module_rewriting import Rewriting, rewritten
-from npulens.fixes.one_code.vocabulary import SINCE
+from npulens.fixes.one_code.neutral_functions import CUDA
+from npulens.fixes.one_code.vocabulary import ACTIVITY
 
 _FAMILIES = frozenset({"device", "precision", "parallel"})
 _DEVICE_RULES = frozenset({"device", "parallel"})
@@ -43,8 +43,7 @@ def with_one_code(
     ours = [finding for finding in findings if is_about_devices(finding)]
     written = _written(ours, module, release)
     if written is None:
-        note = message("check.too-old", version=SINCE) if release < SINCE else None
-        return [without_vendors(finding, note) for finding in findings]
+        return list(map(without_vendors, findings))
     fix = _fix(written, ours, module)
     return [
         replace(each, fixes=(fix,))
@@ -59,13 +58,21 @@ def _written(
 ) -> Rewriting | None:
     if not ours or not module.is_complete:
         return None
-    places = frozenset(finding.span for finding in ours if not _checks_for_kernels(finding))
+    places = {each.span: _counterpart(each) for each in ours if not _checks_for_kernels(each)}
     return rewritten(module.tree, module.text, places, release)
+
+
+def _counterpart(finding: Finding) -> str:
+    """The name below `torch.npu` that takes the place of that of CUDA, empty if none does."""
+    edits = finding.fixes[0].edits if finding.fixes else ()
+    texts = (edit.replacement for edit in edits if edit.span == finding.span)
+    return next((text for text in texts if text.startswith("torch.npu.")), "")
 
 
 def is_about_devices(finding: Finding) -> bool:
     """Whether a finding is about what such a fix writes."""
-    return finding.rule.family in _FAMILIES and not finding.rule.any_device
+    is_of_cuda = finding.arguments.get("symbol", "").startswith((CUDA, ACTIVITY))
+    return (finding.rule.family in _FAMILIES or is_of_cuda) and not finding.rule.any_device
 
 
 def _fix(written: Rewriting, ours: Sequence[Finding], module: WholeModule) -> Fix:
@@ -93,17 +100,12 @@ def _is_safe_for_npu(finding: Finding) -> bool:
     return any(fix.applicability is Applicability.SAFE for fix in finding.fixes)
 
 
-def without_vendors(finding: Finding, note: LocalizedText | None = None) -> Finding:
-    """A finding without fixes that name a vendor.
-
-    Args:
-        finding: It.
-        note: The note if it is about devices and none is left, if not the usual.
-    """
+def without_vendors(finding: Finding) -> Finding:
+    """A finding without fixes that name a vendor; one about devices says so if none is left."""
     fixes = tuple(fix for fix in finding.fixes if not _names_vendor(fix))
     if fixes or finding.rule.family not in _DEVICE_RULES:
         return replace(finding, fixes=fixes)
-    return replace(finding, fixes=()).with_note(note or message("check.no-neutral-way"))
+    return replace(finding, fixes=()).with_note(message("check.no-neutral-way"))
 
 
 def _names_vendor(fix: Fix) -> bool:

@@ -106,12 +106,13 @@ def migrate(
         problem = message("error.no-folder" if is_file else "error.no-such-folder-there")
         raise Refusal(about(source or repr(""), problem))
     chosen = settings((source,), config, options)
+    style = chosen.configuration.style
     request = Request(
         folder,
         chosen.configuration,
         chosen.catalogue,
         Applicability.UNSAFE if unsafe_fixes else Applicability.SAFE,
-        None if entry is None else Distribution(_inside(folder, entry), model),
+        None if entry is None else Distribution(_inside(folder, entry), model, style),
         jobs,
         None if log_folder is None else _log_place(log_folder, source, output),
     )

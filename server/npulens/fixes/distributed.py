@@ -138,7 +138,8 @@ def _construction(script: Script, call: ast.Call, scope: Scope) -> tuple[Edit, .
     names = _renamed(script, call, scope)
     simple = isinstance(model, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
     opening = [] if simple else [Edit(Span(span.start, span.start), "(")]
-    moved = f'{"" if simple else ")"}.to(f"npu:{{local_rank}}"), device_ids=[local_rank]'
+    closing = "" if simple else ")"
+    moved = f"{closing}.to({script.cards.of_process}), device_ids=[local_rank]"
     return (*names, *opening, Edit(rest, moved)) if names else ()
 
 

@@ -49,7 +49,7 @@ def _composed_device(numbers: "_Numbers", node: ast.JoinedStr) -> Iterator[Edit]
     if not isinstance(last, ast.FormattedValue):
         raise _numbered(node)
     numbers.require_the_one(last.value)
-    yield Edit(numbers.script.span(node), '"npu"')
+    yield Edit(numbers.script.span(node), f'"{numbers.script.cards.device}"')
 
 
 def _numbered_string(script: Script, node: ast.Constant) -> Iterator[Edit]:
@@ -60,7 +60,7 @@ def _numbered_string(script: Script, node: ast.Constant) -> Iterator[Edit]:
     source = script.source(node)
     if match["index"] != "0" or source[1:-1] != node.value:
         raise _numbered(node)
-    yield Edit(script.span(node), f"{source[0]}npu{source[-1]}")
+    yield Edit(script.span(node), f"{source[0]}{script.cards.device}{source[-1]}")
 
 
 def _numbered_call(numbers: "_Numbers", node: ast.Call) -> Iterator[Edit]:
@@ -88,11 +88,11 @@ def _numbered_call(numbers: "_Numbers", node: ast.Call) -> Iterator[Edit]:
 
 
 def _renamed_number(numbers: "_Numbers", devices: Sequence[ast.expr]) -> Iterator[Edit]:
-    """The NPU where a device is a number."""
+    """The kind of device where it is a number."""
     for device in devices:
         if numbers.is_number(device):
             numbers.require_the_one(device)
-            yield Edit(numbers.script.span(device), '"npu"')
+            yield Edit(numbers.script.span(device), f'"{numbers.script.cards.device}"')
 
 
 def _without(script: Script, call: ast.Call, argument: ast.expr) -> Edit:

@@ -18,11 +18,7 @@ from npulens.text.lines import LineMap, line_ending
 from npulens.text.spans import Span
 
 _DEFINITIONS = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-_SETUP = (
-    'local_rank = int(os.environ["LOCAL_RANK"])',
-    "torch.npu.set_device(local_rank)",
-    'torch.distributed.init_process_group(backend="hccl")',
-)
+_RANK = 'local_rank = int(os.environ["LOCAL_RANK"])'
 
 
 ALREADY_SEVERAL_PROCESSES = re.compile(
@@ -58,12 +54,51 @@ class Home(NamedTuple):
     first: ast.stmt
 
 
+class Cards(NamedTuple):
+    """How a process takes its card.
+
+    Attributes:
+        device: What a device of that kind is called, without its number.
+        of_process: The expression for the device of a process.
+        setup: The statements that take the card and make the process group.
+        imports_plugin: It needs torch_npu.
+    """
+
+    device: str
+    of_process: str
+    setup: tuple[str, ...]
+    imports_plugin: bool
+
+
+NPU_CARDS = Cards(
+    "npu",
+    'f"npu:{local_rank}"',
+    ("torch.npu.set_device(local_rank)", 'torch.distributed.init_process_group(backend="hccl")'),
+    imports_plugin=True,
+)
+ANY_CARDS = Cards(
+    "cuda",  # the author's own, which is written for any device with the rest of the module
+    "local_rank",
+    ("torch.accelerator.set_device_index(local_rank)", "torch.distributed.init_process_group()"),
+    imports_plugin=False,
+)
+"""Those of the device-agnostic style; without a backend each device has that of its kind."""
+
+
 class Script(NamedTuple):
-    """A module that is run, with what is looked up in it again and again."""
+    """A module that is run, with what is looked up in it again and again.
+
+    Attributes:
+        tree: The module.
+        lines: Its text.
+        module: Its names.
+        cards: How its processes take their cards, if each is to have one.
+    """
 
     tree: ast.Module
     lines: LineMap
     module: ModuleScope
+    cards: Cards
 
     def span(self, node: ast.expr | ast.stmt | ast.keyword | ast.alias) -> Span:
         start = self.lines.offset(node.lineno, node.col_offset)
@@ -82,11 +117,11 @@ class Script(NamedTuple):
         return Edit(Span(start, start), "".join(indentation + line + newline for line in lines))
 
 
-def read_script(tree: ast.Module, text: str) -> Script:
+def read_script(tree: ast.Module, text: str, cards: Cards = NPU_CARDS) -> Script:
     """A module with what is looked up in it."""
     found_lines = walrus_lines(text)
     names = ModuleNames([bindings_of(tree.body, found_lines)])
-    return Script(tree, LineMap(text), ModuleScope(names, 0, found_lines))
+    return Script(tree, LineMap(text), ModuleScope(names, 0, found_lines), cards)
 
 
 def joined(edits: Iterable[Edit]) -> tuple[Edit, ...]:
@@ -189,7 +224,7 @@ def setup_edits(script: Script, home: Home) -> tuple[Edit, ...]:
                     home.first.lineno, message("distributed.other-module", module=module)
                 )
             missing.append(f"import {module}")
-    setup = script.line_before(home.first, _SETUP)
+    setup = script.line_before(home.first, (_RANK, *script.cards.setup))
     beside = torch_import(tree.body, script.lines)
     imports = [s for s in tree.body if isinstance(s, (ast.Import, ast.ImportFrom))]
     first = next((s for s in imports if getattr(s, "module", "") != "__future__"), None)
@@ -201,7 +236,7 @@ def setup_edits(script: Script, home: Home) -> tuple[Edit, ...]:
         if lines is None:
             raise _no_place(first)
         edits.append(lines)
-    if not imports_module(tree.body, "torch_npu"):
+    if script.cards.imports_plugin and not imports_module(tree.body, "torch_npu"):
         edits.append(plugin_edit(beside, text, is_named=False))
     return tuple(edits)
 

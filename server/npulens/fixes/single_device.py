@@ -26,6 +26,8 @@ from npulens.fixes.model_uses import inner_model_edits
 from npulens.fixes.numbered_cards import unnumbered_devices
 from npulens.fixes.scripts import (
     ALREADY_SEVERAL_PROCESSES,
+    NPU_CARDS,
+    Cards,
     Home,
     Script,
     UnclearError,
@@ -63,13 +65,14 @@ class Caution(NamedTuple):
     text: LocalizedText
 
 
-def distribute(text: str, model: str, known: Known) -> tuple[Edit, ...]:
+def distribute(text: str, model: str, known: Known, cards: Cards = NPU_CARDS) -> tuple[Edit, ...]:
     """The edits that make a script train in one process for each card.
 
     Args:
         text: The script.
         model: The variable that holds the model.
         known: What is known for conditions.
+        cards: How a process takes its card.
 
     Raises:
         UnclearError: It is not clear how; the reason says what and where.
@@ -95,7 +98,7 @@ def distribute(text: str, model: str, known: Known) -> tuple[Edit, ...]:
         )
     if BACKWARD not in text:
         raise UnclearError(1, message("distributed.no-training"))
-    script = read_script(tree, text)
+    script = read_script(tree, text, cards)
     if wraps_in_data_parallel(script):
         edits = process_per_card(script, known)
     else:
@@ -118,7 +121,7 @@ def _wrapped(script: Script, model: str) -> Iterator[Edit]:
     _require_one_model(script, model, calls)
     at = _last_preparation(script, home.body, model)
     following = home.body[at + 1 : at + 2]
-    place = following and script.line_before(following[0], _wrapping(model))
+    place = following and script.line_before(following[0], _wrapping(model, script.cards))
     if not place:
         raise UnclearError(
             home.body[at].lineno, message("distributed.nothing-follows", model=model)
@@ -130,7 +133,7 @@ def _wrapped(script: Script, model: str) -> Iterator[Edit]:
     yield from inner_model_edits(script, home.body[at + 1 :], model)
 
 
-def _wrapping(model: str) -> tuple[str, ...]:
+def _wrapping(model: str, cards: Cards) -> tuple[str, ...]:
     """The statements that wrap a model.
 
     It is moved by a statement of its own: as part of the assignment, `npu` would look like the
@@ -138,7 +141,7 @@ def _wrapping(model: str) -> tuple[str, ...]:
     """
     wrapper = "torch.nn.parallel.DistributedDataParallel"
     return (
-        f'{model}.to(f"npu:{{local_rank}}")',
+        f"{model}.to({cards.of_process})",
         f"{model} = {wrapper}({model}, device_ids=[local_rank])",
     )
 

@@ -5,6 +5,12 @@ from typing import Any
 
 import torch
 
+_RENAMED = {
+    "set_device_index": "set_device",
+    "set_device_idx": "set_device",
+    "current_device_index": "current_device",
+    "current_device_idx": "current_device",
+}
 _SHARED = (
     "synchronize",
     "empty_cache",
@@ -21,6 +27,6 @@ _SHARED = (
 def patch(npu: ModuleType) -> None:
     """Have these answered by what `torch.npu` is."""
     accelerator: Any = torch.accelerator
-    for name in _SHARED:
-        if hasattr(accelerator, name) and hasattr(npu, name):
-            setattr(accelerator, name, getattr(npu, name))
+    for name, ours in ({name: name for name in _SHARED} | _RENAMED).items():
+        if hasattr(accelerator, name) and hasattr(npu, ours):
+            setattr(accelerator, name, getattr(npu, ours))

@@ -17,6 +17,7 @@ from npulens.text.lines import LineMap, line_ending
 from npulens.text.spans import Span
 
 _DEVICE = "torch.device"
+_CURRENT = "torch.accelerator.current_accelerator"
 NAMES = ("device", "any_device", "accelerator_device")
 """Of the variable that is introduced, the first that is free."""
 _PARAMETER = "device"
@@ -313,6 +314,8 @@ def _assigned(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
 
 def _chosen(name: str, value: ast.expr, scope: Scope, torch: str) -> Device | None:
     """How a variable is used whose value chooses a device of CUDA, or none."""
+    if _is_for_any(value, scope):
+        return Device(name, f"{name}.type")
     if isinstance(value, ast.Call):
         callee = value.func
         spelled = last_name(callee)
@@ -327,6 +330,18 @@ def _chosen(name: str, value: ast.expr, scope: Scope, torch: str) -> Device | No
     if isinstance(value, (ast.IfExp, ast.Constant)) and _names_cuda(value):
         return Device(name, f"{torch}.device({name}).type" if _has_index(value) else name)
     return None
+
+
+def _is_for_any(value: ast.expr, scope: Scope) -> bool:
+    """`torch.accelerator.current_accelerator() or torch.device("cpu")`, written before."""
+    arms: list[ast.expr] = []
+    if isinstance(value, ast.BoolOp) and isinstance(value.op, ast.Or):
+        arms = value.values
+    elif isinstance(value, ast.IfExp):
+        arms = [value.body, value.orelse]
+    calls = [each for each in arms if isinstance(each, ast.Call)]
+    names = [qualified_names(each.func, scope)[:1] for each in calls]
+    return names == [[_CURRENT], [_DEVICE]]
 
 
 def _names_cuda(value: ast.expr) -> bool:

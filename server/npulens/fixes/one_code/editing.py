@@ -1,8 +1,7 @@
 """The edits of one module, and questions about its nodes."""
 
 import ast
-from collections.abc import Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from npulens.catalog.model import Edit, TorchVersion
@@ -20,7 +19,8 @@ class Editing:
     Args:
         script: The module.
         torch: What it calls `torch`.
-        found: Where something of CUDA is that is to be written.
+        found: Where something of CUDA is that is to be written, with what the NPU has for it in
+            the same form, if anything.
         release: The release of PyTorch to run on.
         places: Its parts and their places.
         name: What the variable for the device is called if one is introduced.
@@ -35,7 +35,7 @@ class Editing:
         self,
         script: Script,
         torch: str,
-        found: AbstractSet[Span],
+        found: Mapping[Span, str],
         release: TorchVersion,
         places: Places,
         name: str,
@@ -46,12 +46,15 @@ class Editing:
         self._script = script
         self._opened: ast.Call | None = None
         self._torch = torch
-        self._found = found
+        self._found = found.keys()
+        self._counterparts = found
         self._release = release
         self._nodes, self._owners, self._blocks = places
         self._devices = Devices(places, script.tree, torch, release, name)
         self._done: set[ast.AST] = set()
         self._guarded: set[ast.stmt] = set()
+        self._armed: set[ast.expr] = set()
+        self._conditions: dict[ast.expr, list[Edit]] = {}
 
     def _device(self, node: ast.expr, literal: ast.expr, scope: Scope) -> str | None:
         """A device for a place: the one that a condition checks, else that of the script."""
@@ -177,6 +180,14 @@ class Editing:
         """Names that imports give; one that is assigned has its value written instead."""
         imports = (n for n, _ in self._nodes if isinstance(n, (ast.Import, ast.ImportFrom)))
         return {alias.asname or alias.name for node in imports for alias in node.names}
+
+    def _has_own_lines(self, statement: ast.stmt) -> bool:
+        """Whether nothing but a comment is on the lines of a statement beside it."""
+        text = self._script.lines.text
+        start, place = self._script.lines.starts[statement.lineno - 1], self._span(statement)
+        end = text.find("\n", place.end)
+        behind = text[place.end : end if end >= 0 else len(text)].strip()
+        return not text[start : place.start].strip() and (not behind or behind.startswith("#"))
 
     def _is_found(self, node: ast.expr) -> bool:
         return isinstance(node, (ast.Constant, ast.JoinedStr)) and self._span(node) in self._found

@@ -6,15 +6,15 @@ All of a module is one set of edits, so that no part of it leaves a condition wi
 """
 
 import ast
-from collections.abc import Iterator
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from npulens.catalog.model import Edit, TorchVersion
+from npulens.fixes.distributed import DATA_PARALLEL
 from npulens.fixes.one_code.devices import NAMES
 from npulens.fixes.one_code.neutral_functions import CUDA
-from npulens.fixes.one_code.neutral_strings import Strings
 from npulens.fixes.one_code.rewritten_places import places_of
+from npulens.fixes.one_code.vendor_arms import VendorArms
 from npulens.fixes.one_code.vocabulary import (
     AUTOCAST_TYPES,
     AUTOCASTS,
@@ -23,7 +23,6 @@ from npulens.fixes.one_code.vocabulary import (
     NEUTRAL_AUTOCASTS,
     NEUTRAL_SCALERS,
     SCALERS,
-    SINCE,
     TENSOR_TYPES,
     TYPING,
 )
@@ -49,18 +48,17 @@ class Rewriting(NamedTuple):
 
 
 def rewritten(
-    tree: ast.Module, text: str, found: AbstractSet[Span], release: TorchVersion
+    tree: ast.Module, text: str, found: Mapping[Span, str], release: TorchVersion
 ) -> Rewriting | None:
-    """The edits that make a module one code; `None` if its release or its imports do not do.
+    """The edits that make a module one code; `None` if its imports do not do.
 
     Args:
         tree: The module.
         text: Its text.
-        found: Where strings, methods and comparisons are that are about CUDA's device.
+        found: Where something is that is about CUDA's device, with what the NPU has for it in the
+            same form, if anything.
         release: The release of PyTorch to run on.
     """
-    if release < SINCE:
-        return None
     script = read_script(tree, text)
     torch = next((n for n in _torch_names(tree) if _is_torch(n, script)), "")
     added = None if torch else _import(script)
@@ -107,7 +105,7 @@ def _is_torch(name: str, script: Script) -> bool:
     return resolve_name(Name(name), script.module, None) == [Qualified("torch")]
 
 
-class _Rewriter(Strings):
+class _Rewriter(VendorArms):
     """Writes everything that can be written."""
 
     def run(self) -> bool:
@@ -115,18 +113,26 @@ class _Rewriter(Strings):
         for node, scope in self._nodes:
             if node in self._done:
                 continue
+            before = len(self.edits)
             if isinstance(node, ast.Call):
                 self._call(node, scope)
             if isinstance(node, (ast.Attribute, ast.Name)) and node not in self._done:
                 self._name(node, scope)
             elif isinstance(node, ast.ImportFrom):
                 self._import(node)
+            elif isinstance(node, ast.Expr):
+                self._arm(node, scope)
+            elif isinstance(node, (ast.List, ast.Tuple, ast.Set)):
+                self._activities(node, scope)
             elif isinstance(node, ast.Compare):
                 self._comparison(node, scope)
             elif isinstance(node, ast.keyword):
                 self._cards(node)
             elif isinstance(node, (ast.Constant, ast.JoinedStr)) and node not in self._done:
                 self._string(node, scope)
+            if isinstance(node, (ast.Call, ast.Compare)) and len(self.edits) > before:
+                self._conditions[node] = self.edits[before:]
+        self._keep_arms()
         self._imports_of_modules()
         introduced = self._devices.edit(self._script.lines)
         if introduced is not None:
@@ -154,6 +160,8 @@ class _Rewriter(Strings):
             self._made_device(node, scope)
         elif name in AUTOCASTS or name in NEUTRAL_AUTOCASTS:
             self._autocast(node, name, scope)
+        elif name in DATA_PARALLEL:
+            self._data_parallel(node, scope)
         elif name in SCALERS or name in NEUTRAL_SCALERS:
             self._scaler(node, name, scope)
         elif name in DECORATORS and not node.args:

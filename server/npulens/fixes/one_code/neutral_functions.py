@@ -5,6 +5,7 @@ import ast
 from npulens.catalog.model import Edit
 from npulens.fixes.one_code.neutral_precision import Precision
 from npulens.fixes.one_code.vocabulary import (
+    ACTIVITY,
     DECORATORS,
     SEEDS,
     Without,
@@ -16,9 +17,12 @@ from npulens.syntax.walking import nodes_below
 from npulens.text.spans import Span
 
 CUDA = "torch.cuda."
-_STEP = "    "
+STEP = "    "
 _FEW = 4
 """So many statements before one are looked at."""
+
+
+_ACTIVITIES = [[f"{ACTIVITY}CPU"], [f"{ACTIVITY}CUDA"]]
 
 
 class Functions(Precision):
@@ -73,18 +77,15 @@ class Functions(Precision):
 
     def _guard(self, statement: ast.stmt) -> bool:
         """Put `if torch.accelerator.is_available():` before a statement that fails without one."""
-        lines = self._script.lines
-        start = lines.starts[statement.lineno - 1]
-        place = self._span(statement)
-        indentation = lines.text[start : place.start]
-        end = lines.text.find("\n", place.end)
-        behind = lines.text[place.end : end if end >= 0 else len(lines.text)].strip()
-        if indentation.strip() or (behind and not behind.startswith("#")):
+        if not self._has_own_lines(statement):
             return False
+        place = self._span(statement)
+        start = self._script.lines.starts[statement.lineno - 1]
+        indentation = self._script.lines.text[start : place.start]
         block = self._blocks[statement]
         follows = block.at > 0 and block.body[block.at - 1] in self._guarded
-        text = f"if {self._torch}.accelerator.is_available():\n{indentation}{_STEP}"
-        self.edits.append(Edit(Span(place.start, place.start), _STEP if follows else text))
+        text = f"if {self._torch}.accelerator.is_available():\n{indentation}{STEP}"
+        self.edits.append(Edit(Span(place.start, place.start), STEP if follows else text))
         self._guarded.add(statement)
         return True
 
@@ -114,6 +115,15 @@ class Functions(Precision):
             if found is not None and is_same and not is_called:
                 self._callee(node, found.text)
 
+    def _activities(self, node: ast.List | ast.Tuple | ast.Set, scope: Scope) -> None:
+        """`activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]`: all that there are."""
+        names = [qualified_names(each, scope)[:1] for each in node.elts if _is_name(each)]
+        of_cuda = [each for each in node.elts if self._is_meant(each)]
+        if sorted(names) == _ACTIVITIES and len(node.elts) == len(names) and of_cuda:
+            self._replace(node, f"{self._torch}.profiler.supported_activities()", of_cuda[-1])
+            self.places.update(map(self._span, of_cuda))
+            self.is_sure = False  # XPU's are among them
+
     def _imports_of_modules(self) -> None:
         """Imports of CUDA's names of which each use is written in another way: they go."""
         uses: dict[str, list[ast.Name]] = {}
@@ -141,3 +151,7 @@ class Functions(Precision):
         self.edits.append(Edit(Span(whole.start, whole.start), before))
         self.edits.append(Edit(place, f'device.type != "cpu"{behind}'))
         self.places.add(place)
+
+
+def _is_name(node: ast.expr) -> bool:
+    return isinstance(node, (ast.Attribute, ast.Name))

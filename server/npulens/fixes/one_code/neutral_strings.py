@@ -1,6 +1,7 @@
 """Devices that strings and methods name, backends of process groups, Lightning's accelerators."""
 
 import ast
+import re
 
 from npulens.catalog.model import Edit
 from npulens.fixes.one_code.comparisons import Comparisons
@@ -13,6 +14,7 @@ from npulens.text.spans import Span
 
 _AVAILABLE = "torch.cuda.is_available"
 _GROUPS = "torch.distributed.init_process_group"
+_BACKENDS = re.compile(r"(?:cpu:gloo,cuda:nccl|cuda:nccl,cpu:gloo)")
 _TAKES_DEVICES = frozenset({"device", "map_location"})
 
 
@@ -107,9 +109,16 @@ class Strings(Comparisons):
             return
         owner = f"{self._torch}.distributed"
         call = self._around_keyword(node)
-        if call is not None and qualified_names(call.func, scope)[:1] == [_GROUPS]:
+        names = [] if call is None else qualified_names(call.func, scope)
+        if call is not None and names and names[0].rpartition(".")[0] == "torch.distributed":
             owner = self._script.source(call.func).rpartition(".")[0] or owner
         self._replace(node, f"{owner}.get_default_backend_for_device({device.text})", node)
+
+    def _backends(self, node: ast.Constant, scope: Scope) -> None:
+        """`"cpu:gloo,cuda:nccl"`: PyTorch takes that of each device where none is given."""
+        call = self._around_keyword(node)
+        if call is not None and qualified_names(call.func, scope)[:1] == [_GROUPS]:
+            self._replace(node, "None", node)
 
     def _is_accelerator(self, node: ast.Constant, scope: Scope) -> bool:
         """Whether it is `Trainer(accelerator="gpu")` of Lightning."""
@@ -148,6 +157,8 @@ class Strings(Comparisons):
         text = text_of(node)
         if text == "nccl":
             self._backend(node, scope)
+        elif _BACKENDS.fullmatch(text):
+            self._backends(node, scope)
         elif text in ("gpu", "cuda") and self._is_accelerator(node, scope):
             self._accelerator(node)
         elif text == "cuda" and self._takes_device(node, scope):

@@ -5,8 +5,6 @@ from typing import NamedTuple
 
 from npulens.catalog.model import TorchVersion
 
-SINCE = TorchVersion(2, 6)
-"""The first release with `torch.accelerator` in all that is used here."""
 CHECKED_SINCE = TorchVersion(2, 7)
 """Since this release `current_accelerator` can check whether the device is there."""
 
@@ -28,12 +26,12 @@ class Neutral(NamedTuple):
     Attributes:
         text: It, below `torch.`.
         without: What is kept where there is no accelerator.
-        since: The first release that has it.
+        since: The first release that has it; those that npulens covers have the others.
     """
 
     text: str
     without: Without = Without.SAME
-    since: TorchVersion = SINCE
+    since: TorchVersion | None = None
 
 
 _MEMORY = TorchVersion(2, 9)
@@ -133,9 +131,15 @@ Source: PyTorch torch/csrc/autograd/init.cpp, deprecations of the older names.
 TYPING = frozenset({"type", "set_default_tensor_type"})
 """What takes a type of tensors."""
 DECORATORS = frozenset({"torch.cuda.amp.custom_fwd", "torch.cuda.amp.custom_bwd"})
+ACTIVITY = "torch.profiler.ProfilerActivity."
+"""What the profiler records; `torch.profiler.supported_activities()` has those of the machine.
+
+Source: PyTorch torch/profiler/profiler.py.
+"""
 MODULE_OF_AMP = "torch.cuda.amp"
 _NAMES = (FUNCTIONS, SHARED, TENSOR_TYPES, AUTOCAST_TYPES, TYPING, DECORATORS, AUTOCASTS)
-_NEUTRAL_NAMES = (SCALERS, NEUTRAL_AUTOCASTS, NEUTRAL_SCALERS, {"torch.device"})
+_WRAPPERS = ("torch.nn.DataParallel",)
+_NEUTRAL_NAMES = (_WRAPPERS, SCALERS, NEUTRAL_AUTOCASTS, NEUTRAL_SCALERS, {"torch.device"})
 CALLED = frozenset(
     name.rpartition(".")[2] for names in (*_NAMES, *_NEUTRAL_NAMES) for name in names
 )
@@ -150,7 +154,7 @@ def neutral(name: str, release: TorchVersion) -> Neutral | None:
         release: The release of PyTorch to run on.
     """
     found = FUNCTIONS.get(name)
-    if found is not None and release >= found.since:
+    if found is not None and (found.since is None or release >= found.since):
         return found
     without = SHARED.get(name)
     return None if without is None else Neutral(f"get_device_module().{name}", without)

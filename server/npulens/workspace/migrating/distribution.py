@@ -4,12 +4,19 @@ import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from npulens.catalog.messages import LocalizedError, message
-from npulens.catalog.model import Applicability, Finding, Fix, LocalizedText
+from npulens.catalog.model import (
+    Applicability,
+    Finding,
+    Fix,
+    LocalizedText,
+    MigrationStyle,
+)
 from npulens.fixes.apply import apply_edits
 from npulens.fixes.remaining_cuda import remaining_cuda
-from npulens.fixes.scripts import UnclearError, read_script
+from npulens.fixes.scripts import ANY_CARDS, NPU_CARDS, UnclearError, read_script
 from npulens.fixes.single_device import cautions, distribute
 from npulens.syntax.parsing import module_tree
 from npulens.verdicts.conditions import Known
@@ -20,14 +27,13 @@ from npulens.workspace.fixing.file_fixes import FixedFile
 from npulens.workspace.fixing.rewriting_files import UnreadableError, read_source, rewrite_file
 from npulens.workspace.runs.file_report import FileReport
 
-LAUNCHER_NAME = "run_distributed_npu.sh"
 _LAUNCHER = """\
 #!/bin/bash
-# Starts {entry} in one process for each NPU of this machine; arguments go to the script.
+# Starts {entry} in one process for each {card} of this machine; arguments go to the script.
 # Several machines: set NNODES, NODE_RANK and MASTER_ADDR on each.
 set -e
 folder="$(cd "$(dirname "$0")" && pwd)"
-count="${{NPROC_PER_NODE:-$(python -c 'import torch, torch_npu; print(torch.npu.device_count())')}}"
+count="${{NPROC_PER_NODE:-$(python -c '{count}')}}"
 exec torchrun \\
     --nnodes="${{NNODES:-1}}" \\
     --node_rank="${{NODE_RANK:-0}}" \\
@@ -38,6 +44,22 @@ exec torchrun \\
 """
 
 
+class _Launcher(NamedTuple):
+    """What starts the processes: its name, what it calls a card, what counts them."""
+
+    name: str
+    card: str
+    counter: str
+
+
+_FOR_NPU = _Launcher(
+    "run_distributed_npu.sh", "NPU", "import torch, torch_npu; print(torch.npu.device_count())"
+)
+_FOR_ANY = _Launcher(
+    "run_distributed.sh", "accelerator", "import torch; print(torch.accelerator.device_count())"
+)
+
+
 @dataclass(frozen=True)
 class Distribution:
     """Which script shall train in one process for each card.
@@ -45,10 +67,12 @@ class Distribution:
     Attributes:
         entry: The script, from the root of the tree.
         model: The variable that holds the model.
+        style: How it shall look.
     """
 
     entry: str
     model: str
+    style: MigrationStyle
 
 
 FixLater = Callable[[Path, str], tuple[str, Sequence[Finding]]]
@@ -91,14 +115,15 @@ def distribute_entry(
         OSError: The launcher cannot be written.
     """
     entry = root / wanted.entry
-    launcher = entry.with_name(LAUNCHER_NAME)
+    is_for_any = wanted.style is MigrationStyle.DEVICE_AGNOSTIC
+    starting, cards = (_FOR_ANY, ANY_CARDS) if is_for_any else (_FOR_NPU, NPU_CARDS)
+    launcher = entry.with_name(starting.name)
     if launcher.exists():
         raise DistributionError(relative_path(launcher, root), message("distributed.name-is-taken"))
     try:
         text = read_source(entry).text
-        fix = Fix(
-            message("fix.distribute"), Applicability.UNSAFE, distribute(text, wanted.model, known)
-        )
+        edits = distribute(text, wanted.model, known, cards)
+        fix = Fix(message("fix.distribute"), Applicability.UNSAFE, edits)
         if fix_later is not None:
             _require_nothing_left(text, *fix_later(entry, apply_edits(text, fix.edits)))
     except UnclearError as error:
@@ -110,7 +135,8 @@ def distribute_entry(
         return
     distributed = read_source(entry).text
     log.notes += (Note(wanted.entry, line, text) for line, text in cautions(text, distributed))
-    start = _LAUNCHER.format(entry=shlex.quote(entry.name))
+    values = {"card": starting.card, "count": starting.counter}
+    start = _LAUNCHER.format(entry=shlex.quote(entry.name), **values)
     write_whole(launcher, start.encode("utf-8", "surrogateescape"), 0o755)
     name = relative_path(launcher, root)
     made = Fix(message("fix.start-processes"), Applicability.UNSAFE, ())

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 
-from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed
+from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed, MigrationStyle
 from npulens.catalog.settlements import Settlement
 from npulens.catalog.tables import CallEntry, Constant
 from npulens.checks.context import Context
@@ -60,7 +60,9 @@ def _entries(node: ast.Call, scope: Scope, context: Context) -> tuple[CallEntry,
     span = context.span(callee)
     if span in context.reported.spans:
         return ()
-    return context.catalogue.calls.get(qualified, ())
+    entries = context.catalogue.calls.get(qualified, ())
+    is_agnostic = context.target.style is MigrationStyle.DEVICE_AGNOSTIC
+    return tuple(e for e in entries if e.neutral is is_agnostic) or (entries if is_agnostic else ())
 
 
 def _report(entry: CallEntry, span: Span, fixes: list[Fix], context: Context) -> None:
@@ -118,6 +120,8 @@ def _fix(node: ast.Call, entry: CallEntry, scope: Scope, context: Context) -> li
     written = dotted_name(node.func)
     if entry.fix is Applicability.MANUAL or written is None:
         return []
+    if entry.neutral and context.torch_name(scope, node) is None:
+        return []
     arguments = _arguments(node, context)
     unwanted = {*entry.drops, *entry.same, *entry.when}
     dropped = [isinstance(a, ast.keyword) and a.arg in unwanted for a in arguments]
@@ -136,6 +140,8 @@ def _fix(node: ast.Call, entry: CallEntry, scope: Scope, context: Context) -> li
         if place is None:
             return []
         edits.append(Edit(Span(place, place), ", ".join(([""] if arguments else []) + added)))
+    if entry.neutral:
+        return [Fix(use(entry.becomes), entry.fix, tuple(edits))]
     every, need = with_plugin(tuple(edits), ImportNeed.PLUGIN_NAME, scope, context)
     return [Fix(use(entry.becomes), entry.fix, every, imports=need)]
 

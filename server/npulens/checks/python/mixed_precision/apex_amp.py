@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed
+from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed, MigrationStyle
 from npulens.checks.context import Context
 from npulens.checks.titles import use
 from npulens.syntax.meanings import qualified_names
@@ -78,8 +78,7 @@ def initialized(node: ast.AST, scope: Scope, context: Context) -> None:
 
 def _fix(node: ast.Assign, call: ast.Call, scope: Scope, context: Context) -> Fix:
     script = _read(node, call, context)
-    has_torch = context.torch_name(scope, node) is not None
-    amp = "torch.npu.amp" if has_torch else "torch_npu.npu.amp"
+    amp, need = _native(scope, node, context)
     edits = [Edit(context.span(node), f"scaler = {amp}.GradScaler()")]
     edits.append(_backward_edit(script, context))
     edits += _step_edits(script, context)
@@ -87,9 +86,23 @@ def _fix(node: ast.Assign, call: ast.Call, scope: Scope, context: Context) -> Fi
     edits += [Edit(context.span(name), "scaler") for name in _state_names(script)]
     edits.append(_import_edit(script, context))
     _require(_mentions(script) == _handled(script))
-    need = ImportNeed.PLUGIN if has_torch else ImportNeed.PLUGIN_NAME
     title = use(f"{amp}.autocast, {amp}.GradScaler")
     return Fix(title, Applicability.UNSAFE, tuple(edits), isolation="apex-amp", imports=need)
+
+
+def _native(scope: Scope, node: ast.Assign, context: Context) -> tuple[str, ImportNeed]:
+    """What mixed precision is native, and what has to be imported for it.
+
+    The device-agnostic style takes that of CUDA, which it then writes for any device with the
+    rest of the module.
+    """
+    has_torch = context.torch_name(scope, node) is not None
+    if context.target.style is MigrationStyle.DEVICE_AGNOSTIC:
+        _require(has_torch)
+        return "torch.cuda.amp", ImportNeed.NOTHING
+    if has_torch:
+        return "torch.npu.amp", ImportNeed.PLUGIN
+    return "torch_npu.npu.amp", ImportNeed.PLUGIN_NAME
 
 
 def _require(condition: bool) -> None:

@@ -1,0 +1,177 @@
+"""What has no neutral way: an arm for CUDA, and one for the NPU beside it where it has the same."""
+
+import ast
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from npulens.catalog.model import Edit
+from npulens.fixes.one_code.neutral_functions import CUDA, STEP
+from npulens.fixes.one_code.neutral_strings import Strings
+from npulens.fixes.one_code.vocabulary import CALLED, neutral
+from npulens.syntax.meanings import qualified_names
+from npulens.syntax.scopes import Scope
+from npulens.syntax.walking import nodes_below
+from npulens.text.spans import Span
+
+_CARDS = (ast.Gt, ast.GtE, ast.NotEq)
+"""How a number of cards is compared with one."""
+
+
+class _OfCuda(NamedTuple):
+    """A statement for CUDA alone.
+
+    Attributes:
+        statement: It.
+        place: The name of CUDA in it.
+        for_npu: The same for the NPU, empty if there is none.
+    """
+
+    statement: ast.Expr
+    place: Span
+    for_npu: str
+
+
+class VendorArms(Strings):
+    """Puts code of one vendor where only its devices run it."""
+
+    def _arm(self, statement: ast.Expr, scope: Scope) -> None:
+        """`torch.cuda.nvtx.range_push("x")`: statements of their own, those that follow with it."""
+        run = list(self._run_from(statement, scope))
+        device = self._devices.at(statement.value, scope) if run else None
+        if device is None:
+            return
+        first, last = self._span(run[0].statement), self._span(run[-1].statement)
+        start = self._script.lines.starts[statement.lineno - 1]
+        indentation = self._script.lines.text[start : first.start]
+        before = f'if {device.kind} == "cuda":\n{indentation}{STEP}'
+        self.edits.append(Edit(Span(first.start, first.start), before))
+        for each in run[1:]:
+            place = self._span(each.statement).start
+            self.edits.append(Edit(Span(place, place), STEP))
+        texts = [each.for_npu for each in run if each.for_npu]
+        if texts:
+            arm = "".join(f"\n{indentation}{STEP}{text}" for text in texts)
+            arm = f'\n{indentation}elif {device.kind} == "npu":{arm}'
+            self.edits.append(Edit(Span(last.end, last.end), arm))
+        for each in run:
+            self.places.add(each.place)
+            self._done.update(nodes_below(each.statement))
+        self.is_sure = False
+
+    def _run_from(self, statement: ast.Expr, scope: Scope) -> Iterator[_OfCuda]:
+        """A statement for CUDA alone, and those on the lines right behind it."""
+        block = self._blocks[statement]
+        line = statement.lineno
+        for each in block.body[block.at :]:
+            found = self._of_cuda(each, scope) if isinstance(each, ast.Expr) else None
+            if found is None or each.lineno != line:
+                return
+            yield found
+            line = (each.end_lineno or line) + 1
+
+    def _of_cuda(self, statement: ast.Expr, scope: Scope) -> _OfCuda | None:
+        """A statement if there is one thing of CUDA in it, which has no neutral way."""
+        parts = [
+            part
+            for part in nodes_below(statement)
+            if isinstance(part, (ast.Attribute, ast.Name)) and self._is_only_for_cuda(part, scope)
+        ]
+        span = self._span(statement)
+        if len(parts) != 1 or sum(_is_in(each, span) for each in self._found) != 1:
+            return None
+        if not self._has_own_lines(statement):
+            return None
+        place = self._span(parts[0])
+        counterpart = self._counterparts.get(place, "")
+        text = self._script.lines.text
+        ours = (
+            counterpart
+            and f"{text[span.start : place.start]}{counterpart}{text[place.end : span.end]}"
+        )
+        return _OfCuda(statement, place, ours)
+
+    def _is_only_for_cuda(self, node: ast.Attribute | ast.Name, scope: Scope) -> bool:
+        if self._span(node) not in self._found:
+            return False
+        names = qualified_names(node, scope)
+        last = names[0].removeprefix(CUDA) if len(names) == 1 else ""
+        is_cuda = bool(last) and names[0].startswith(CUDA)
+        is_written = last.rpartition(".")[2] in CALLED or neutral(last, self._release) is not None
+        return is_cuda and not is_written
+
+    def _keep_arms(self) -> None:
+        """Leave a condition as it is if all that it leads to stays CUDA's."""
+        for condition, edits in self._conditions.items():
+            leading = self._statement_led_by(condition)
+            if leading is None:
+                continue
+            test, whole = self._span(leading.test), self._span(leading)
+            found = [each for each in self._found if _is_in(each, whole) and not _is_in(each, test)]
+            if found and not self.places.intersection(found):
+                self.edits = [each for each in self.edits if each not in edits]
+                self.places -= {each for each in self.places if _is_in(each, test)}
+
+    def _statement_led_by(self, node: ast.AST) -> ast.If | ast.IfExp | None:
+        """What is led by a condition that a node is, or is a part of."""
+        owner = self._owners.get(node)
+        while isinstance(owner, (ast.BoolOp, ast.UnaryOp)):
+            node, owner = owner, self._owners.get(owner)
+        return owner if isinstance(owner, (ast.If, ast.IfExp)) and node is owner.test else None
+
+    def _data_parallel(self, node: ast.Call, scope: Scope) -> None:
+        """`if torch.cuda.device_count() > 1: model = nn.DataParallel(model)`: on CUDA alone.
+
+        Where a condition on the number of cards leads to it, the script runs without it, too.
+        """
+        if self._span(node.func) not in self._found:
+            return
+        test = self._check_of_cards(node)
+        device = None if test is None else self._devices.at(test, scope)
+        if test is None or device is None:
+            return
+        self.places.add(self._span(node.func))
+        self.is_sure = False
+        if test in self._armed:
+            return
+        self._armed.add(test)
+        span = self._span(test)
+        is_one = isinstance(test, (ast.Compare, ast.Call, ast.Name, ast.Attribute, ast.UnaryOp))
+        is_one |= isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And)
+        before, behind = ("", "") if is_one else ("(", ")")
+        arm = f'{device.kind} == "cuda" and {before}'
+        self.edits.append(Edit(Span(span.start, span.start), arm))
+        self.edits.append(Edit(Span(span.end, span.end), behind))
+
+    def _check_of_cards(self, node: ast.AST) -> ast.expr | None:
+        """The condition on the number of cards around a node, if there is one."""
+        while (owner := self._owners.get(node)) is not None:
+            if isinstance(owner, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+                return None
+            if isinstance(owner, ast.IfExp):
+                is_body = node is owner.body
+            else:
+                is_body = isinstance(owner, ast.If) and node in owner.body
+            if is_body and isinstance(owner, (ast.If, ast.IfExp)):
+                parts = (p for p in nodes_below(owner.test) if isinstance(p, ast.expr))
+                if any(map(self._is_found, parts)):
+                    return None  # it is an arm for CUDA already
+                if _counts_cards(owner.test):
+                    return owner.test
+            node = owner
+        return None
+
+
+def _is_in(span: Span, other: Span) -> bool:
+    return other.start <= span.start and span.end <= other.end
+
+
+def _counts_cards(test: ast.expr) -> bool:
+    """`torch.cuda.device_count() > 1`, `args.n_gpu > 1`, `len(gpus) >= 2`."""
+    return any(
+        isinstance(part, ast.Compare)
+        and len(part.ops) == 1
+        and isinstance(part.ops[0], _CARDS)
+        and isinstance(part.comparators[0], ast.Constant)
+        and part.comparators[0].value in (1, 2)
+        for part in nodes_below(test)
+    )
