@@ -16,13 +16,21 @@ import pytest
 from commands import command
 from helpers import CATALOGUE
 from npulens.analysis import analyze
-from npulens.catalog.model import Applicability, Finding, MigrationStyle, Target, TorchVersion
+from npulens.catalog.model import (
+    Applicability,
+    Finding,
+    MigrationStyle,
+    Rule,
+    Target,
+    TorchVersion,
+)
 from npulens.fixes.apply import fix_text
 from npulens.text.document import Document
 from one_code_scripts import CHOICE, NEEDS_CUDA, SCRIPTS
 
 AGNOSTIC = Target(TorchVersion(2, 13), MigrationStyle.DEVICE_AGNOSTIC)
 SERVER = Path(__file__).resolve().parents[1] / "server"
+_OF_NPU = re.compile(r"npu|hccl|ascend|cann", re.IGNORECASE)
 _VENDOR = re.compile(r"cuda|npu|hccl|nccl", re.IGNORECASE)
 
 
@@ -380,6 +388,24 @@ def test_apex_becomes_what_pytorch_has_for_any_device() -> None:
 @pytest.mark.parametrize("mode", ["cpu", "npu"])
 def test_what_apex_becomes_runs(mode: str) -> None:
     assert run(mode, {"apex": written(APEX)})["apex"] == {"error": "", "printed": "0.0 1e-05\n"}
+
+
+@pytest.mark.parametrize("rule", CATALOGUE.rules.values(), ids=lambda rule: rule.name)
+def test_no_fix_of_the_style_is_for_one_vendor(rule: Rule) -> None:
+    """But those that put code into an arm for the NPU."""
+    for example in rule.examples:
+        for finding in analyze(Document(rule.file, example.before), CATALOGUE, AGNOSTIC):
+            for fix in finding.fixes:
+                assert not finding.rule.npu_alone
+                if fix.style is not MigrationStyle.DEVICE_AGNOSTIC:
+                    assert not any(_OF_NPU.search(edit.replacement) for edit in fix.edits)
+
+
+def test_a_layout_that_cuda_gains_by_stays() -> None:
+    source = "import torch\nx = torch.ones(1, 2, 3, 4).to(memory_format=torch.channels_last)\n"
+    (finding,) = analyze(Document("a.py", source), CATALOGUE, AGNOSTIC)
+    assert finding.fixes == ()
+    assert finding.note is not None and "arm for CUDA" in finding.note.en
 
 
 LEFT = {

@@ -24,6 +24,7 @@ from npulens.fixes.one_code.vocabulary import ACTIVITY
 
 _FAMILIES = frozenset({"device", "precision", "parallel"})
 _DEVICE_RULES = frozenset({"device", "parallel"})
+_NOTED = _DEVICE_RULES | {"layout"}
 _TENSOR_IS_ON_CUDA = "is_cuda"
 _VENDOR = re.compile(r"npu|hccl|ascend", re.IGNORECASE)
 _DOUBLE = re.compile(r"\bfloat64\b|\bdouble\b|\.DoubleTensor\b")
@@ -101,16 +102,18 @@ def _is_safe_for_npu(finding: Finding) -> bool:
 
 
 def without_vendors(finding: Finding) -> Finding:
-    """A finding without fixes that name a vendor; one about devices says so if none is left."""
-    fixes = tuple(fix for fix in finding.fixes if not _names_vendor(fix))
-    if fixes or finding.rule.family not in _DEVICE_RULES:
+    """A finding without fixes for one vendor; one about devices says so if none is left."""
+    fixes = tuple(fix for fix in finding.fixes if not _is_for_vendor(fix, finding))
+    if fixes or finding.rule.family not in _NOTED:
         return replace(finding, fixes=fixes)
     return replace(finding, fixes=()).with_note(message("check.no-neutral-way"))
 
 
-def _names_vendor(fix: Fix) -> bool:
-    """Whether a fix names a vendor; one with an arm for the NPU is of this style."""
+def _is_for_vendor(fix: Fix, finding: Finding) -> bool:
+    """Whether a fix is for one vendor; one with an arm for the NPU is of this style."""
     if fix.style is MigrationStyle.DEVICE_AGNOSTIC:
         return False
+    if finding.rule.npu_alone:
+        return True
     needs_plugin = fix.imports not in (ImportNeed.NOTHING, ImportNeed.TORCH_NAME)
     return needs_plugin or any(_VENDOR.search(edit.replacement) for edit in fix.edits)

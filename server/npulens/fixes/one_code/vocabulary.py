@@ -75,6 +75,7 @@ SHARED = {
     "memory_reserved": Without.ZERO,
     "max_memory_reserved": Without.ZERO,
     "default_stream": Without.SAME,
+    "default_generators": Without.SAME,
     "memory._record_memory_history": Without.SAME,
     "memory._dump_snapshot": Without.SAME,
     "memory._snapshot": Without.SAME,
