@@ -25,6 +25,7 @@ from npulens.catalog.model import (
     TorchVersion,
 )
 from npulens.fixes.apply import fix_text
+from npulens.fixes.one_code import vocabulary
 from npulens.text.document import Document
 from one_code_scripts import CHOICE, NEEDS_CUDA, SCRIPTS
 
@@ -468,7 +469,43 @@ def test_all_of_a_module_is_one_safe_fix() -> None:
     assert {fix.applicability for fix in fixes} == {Applicability.SAFE}
 
 
-@pytest.mark.parametrize("release", [TorchVersion(2, 6), TorchVersion(2, 8)])
+def safety(source: str, target: Target = AGNOSTIC) -> set[Applicability]:
+    """How safe the fixes of a script are."""
+    found = analyze(Document("a.py", f"import torch\n{source}"), CATALOGUE, target)
+    return {fix.applicability for each in found for fix in each.fixes}
+
+
+ON_APPLE = {
+    "seeds": ("torch.cuda.manual_seed_all(1)\n", Applicability.UNSAFE),
+    "a seed": ("torch.cuda.manual_seed(1)\n", Applicability.SAFE),
+    "memory": ("torch.cuda.empty_cache()\n", Applicability.SAFE),
+    "a name": ("print(torch.cuda.get_device_name())\n", Applicability.UNSAFE),
+    "a stream": ("stream = torch.cuda.Stream()\n", Applicability.UNSAFE),
+    "an event": ("event = torch.cuda.Event()\n", Applicability.SAFE),
+}
+
+
+@pytest.mark.parametrize("name", ON_APPLE)
+def test_what_fails_on_a_mac_that_ran_before_is_not_safe(name: str) -> None:
+    source, expected = ON_APPLE[name]
+    assert safety(f"if torch.cuda.is_available():\n    {source}") == {expected}
+
+
+def test_scaling_is_safe_since_macs_can_do_it() -> None:
+    source = "scaler = torch.cuda.amp.GradScaler()\n"
+    assert safety(source) == {Applicability.SAFE}
+    older = Target(TorchVersion(2, 7), MigrationStyle.DEVICE_AGNOSTIC)
+    assert safety(source, older) == {Applicability.UNSAFE}
+
+
+@pytest.mark.emulated
+def test_the_table_of_apple_is_that_of_pytorch() -> None:
+    import torch
+
+    assert {name for name in vocabulary.SHARED if hasattr(torch.mps, name)} == vocabulary.ON_APPLE
+
+
+@pytest.mark.parametrize("release", [TorchVersion(2, 6), TorchVersion(2, 12)])
 def test_older_releases_get_what_they_have(release: TorchVersion) -> None:
     target = Target(release, MigrationStyle.DEVICE_AGNOSTIC)
     text = written(CHOICE + "torch.cuda.empty_cache()\n", target)

@@ -7,6 +7,7 @@ from npulens.fixes.one_code.neutral_precision import Precision
 from npulens.fixes.one_code.vocabulary import (
     ACTIVITY,
     DECORATORS,
+    ON_APPLE,
     SEEDS,
     Without,
     neutral,
@@ -38,7 +39,7 @@ class Functions(Precision):
         if name in SEEDS and isinstance(statement, ast.Expr) and self._is_seeded(statement, node):
             self._removed(statement, node)
             return
-        text = found.text
+        self._note_module(found.text)
         if found.without is Without.NOTHING and not self._is_under_cuda_check(node):
             if not isinstance(statement, ast.Expr) or not self._guard(statement):
                 return
@@ -48,7 +49,12 @@ class Functions(Precision):
             before, behind = ("", fallback) if is_statement else ("(", f"{fallback})")
             self.edits.append(Edit(Span(span.start, span.start), before))
             self.edits.append(Edit(Span(span.end, span.end), behind))
-        self._callee(node.func, text)
+        self._callee(node.func, found.text)
+
+    def _note_module(self, text: str) -> None:
+        """Note what the module of some device does not have."""
+        name = text.removeprefix("get_device_module().")
+        self.is_sure &= name == text or name in ON_APPLE
 
     def _removed(self, statement: ast.Expr, call: ast.Call) -> None:
         """Take out a statement that adds nothing to one before it."""
@@ -113,6 +119,7 @@ class Functions(Precision):
             found = neutral(name.removeprefix(CUDA), self._release)
             is_same = found is not None and found.without is Without.SAME
             if found is not None and is_same and not is_called:
+                self._note_module(found.text)
                 self._callee(node, found.text)
 
     def _activities(self, node: ast.List | ast.Tuple | ast.Set, scope: Scope) -> None:

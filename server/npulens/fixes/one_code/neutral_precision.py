@@ -11,6 +11,7 @@ from npulens.fixes.one_code.vocabulary import (
     MODULE_OF_AMP,
     NEUTRAL_AUTOCASTS,
     NEUTRAL_SCALERS,
+    SCALED_SINCE,
 )
 from npulens.syntax.scopes import Scope
 from npulens.text.spans import Span
@@ -61,6 +62,7 @@ class Precision(Editing):
                 self._callee(node.func, "amp.GradScaler")
             self.places.add(self._span(node.func))
             self._first(node, device.kind)
+        self.is_sure &= self._release >= SCALED_SINCE
         position = 5 if is_neutral and kind is not None else 4
         self._enabled(node, self._argument(node, position, "enabled"), device)
 

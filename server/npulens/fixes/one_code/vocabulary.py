@@ -34,7 +34,13 @@ class Neutral(NamedTuple):
     since: TorchVersion | None = None
 
 
-_MEMORY = TorchVersion(2, 9)
+_MEMORY = TorchVersion(2, 13)
+"""There since 2.9, but until here they fail on Apple's GPUs.
+
+Source: pytorch/pytorch issue 186430; torch/include/ATen/mps/MPSAllocatorInterface.h of 2.13.
+"""
+SCALED_SINCE = TorchVersion(2, 8)
+"""Since this release gradients are scaled on Apple's GPUs, too (pytorch/pytorch pull 150255)."""
 
 FUNCTIONS = {
     "is_available": Neutral("accelerator.is_available"),
@@ -99,6 +105,13 @@ Source: PyTorch torch/__init__.py (get_device_module), torch/cuda/__init__.py an
 torch/xpu/__init__.py; torch_npu torch_npu/npu/__init__.py.
 """
 
+ON_APPLE = frozenset(
+    {"manual_seed", "seed", "empty_cache", "get_rng_state", "set_rng_state", "Event"}
+)
+"""What of that the module of Apple's GPUs has; a script that asks for more fails there.
+
+Source: PyTorch torch/mps/__init__.py.
+"""
 SEEDS = frozenset({"manual_seed", "manual_seed_all"})
 """`torch.manual_seed` seeds every device, so that these add nothing behind it."""
 
