@@ -32,7 +32,7 @@ from npulens.catalog.fields import (
 from npulens.catalog.messages import message
 from npulens.catalog.model import Applicability
 from npulens.catalog.rule_properties import Absent, LibraryState, Once, ReportTable, SettledBy, Tag
-from npulens.catalog.tables import Meaning, Place, When
+from npulens.catalog.tables import Choice, Meaning, Place, When
 
 
 @dataclass(frozen=True)
@@ -104,6 +104,7 @@ RULES = Section(
         "by-hand": read_flag,
         "unread": read_flag,
         "any-device": read_flag,
+        "per-device": read_flag,
         "verified-names": read_flag,
         "table": one_of(ReportTable),
         "tags": list_of(one_of(Tag), "format.tags"),
@@ -122,6 +123,7 @@ RULES = Section(
         "by-hand": False,
         "unread": False,
         "any-device": False,
+        "per-device": False,
         "verified-names": False,
         "table": None,
         "tags": (),
@@ -258,6 +260,8 @@ LAUNCH = Section(
         "evidence": list_of(read_string, "format.texts"),
         "unless": list_of(read_string, "format.texts"),
         "releases": list_of(read_string, "format.texts"),
+        "any-device": read_string,
+        "chooses": one_of(Choice),
         "source": read_string,
     },
     {
@@ -269,6 +273,8 @@ LAUNCH = Section(
         "evidence": (),
         "unless": (),
         "releases": (),
+        "any-device": None,
+        "chooses": None,
     },
 )
 OPERATORS = Section(
