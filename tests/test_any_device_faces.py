@@ -68,6 +68,14 @@ def test_a_log_of_a_migration_names_the_style(project: Path, language: str) -> N
     assert json.loads((log / "change_log.json").read_text())["style"] == "device-agnostic"
 
 
+def test_a_script_for_the_npu_alone_is_not_written(project: Path) -> None:
+    arguments = ["migrate", ".", "-o", "../migrated", "--distributed", "--entry", "train.py"]
+    code, _, errors = invoke(*arguments)
+    assert code == 2
+    assert "--distributed writes a script for the NPU alone" in errors
+    assert not (project.parent / "migrated").exists()
+
+
 @pytest.mark.parametrize("name", ["a.md", "a.html"])
 def test_a_report_names_the_style_and_what_it_means(project: Path, name: str) -> None:
     invoke("report", ".", "-o", name)

@@ -91,6 +91,12 @@ def test_a_variable_that_cannot_be_set_beside_stays(text: str) -> None:
     assert findings("run.sh", text)
 
 
+def test_a_long_value_is_read_once() -> None:
+    value = "$card" * 20_000
+    text = f"export CUDA_VISIBLE_DEVICES={value}!\n"
+    assert fixed("run.sh", text) == text
+
+
 def test_a_command_in_a_notebook_gets_no_line(tmp_path: Path) -> None:
     cell = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
     command = {**cell, "source": ["!export CUDA_VISIBLE_DEVICES=0"]}

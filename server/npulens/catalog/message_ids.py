@@ -80,6 +80,7 @@ if TYPE_CHECKING:
         "usage.forms-of-statistics",
         "usage.where-to",
         "usage.distributed-entry",
+        "usage.distributed-style",
         "usage.form-of-file",
         "usage.settings-not-json",
         "usage.settings-object",

@@ -86,7 +86,7 @@ def migrate(
     RULES are codes, names or starts of codes such as NPU1, separated by commas.
     """
     from npulens.catalog.messages import about, message
-    from npulens.catalog.model import Applicability
+    from npulens.catalog.model import Applicability, MigrationStyle
     from npulens.report.change_log_text import migration_summary, wording_of
     from npulens.report.human import printable
     from npulens.report.not_read_text import not_read_list
@@ -106,6 +106,8 @@ def migrate(
         problem = message("error.no-folder" if is_file else "error.no-such-folder-there")
         raise Refusal(about(source or repr(""), problem))
     chosen = settings((source,), config, options)
+    if distributed and chosen.configuration.style is MigrationStyle.DEVICE_AGNOSTIC:
+        raise wrong_usage("usage.distributed-style")
     request = Request(
         folder,
         chosen.configuration,

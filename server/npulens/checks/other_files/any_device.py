@@ -22,7 +22,7 @@ _CHOICES: Mapping[Choice, MessageId] = {
 }
 _SETTINGS = frozenset({Place.KEY, Place.OPTION, Place.SETTING})
 _PACKAGES = frozenset({Place.PACKAGE, Place.EXTRA, Place.INDEX})
-_PLAIN = r"(?:[\w.,:+/@=-]|\$\w+|\$\{\w+\})*"
+_PLAIN = r"(?:[\w.,:+/@=-]|\$(?=\w)|\$\{\w+\})*"
 _ASSIGNMENT = rf"(?P<value>\"{_PLAIN}\"|'[\w.,:+/@=-]*'|{_PLAIN})[ \t]*(?:#[^\n]*)?(?=\r?\n|\Z)"
 _LINES = {
     Kind.SHELL: re.compile(rf"(?P<before>[ \t]*export[ \t]+)\w+={_ASSIGNMENT}"),
@@ -61,7 +61,8 @@ def set_beside(text: str, kind: Kind | None, names: Collection[Span], becomes: s
         becomes: The NPU's.
     """
     edits: list[Edit] = []
-    if any(re.search(rf"\bunset\b[^\n]*\b{text[slice(*name)]}\b", text) for name in names):
+    unset = "".join(line for line in text.split("\n") if "unset" in line)
+    if any(text[slice(*name)] in unset for name in names):
         return edits
     for name in sorted(names):
         edit = _line_behind(text, kind, name, becomes)
