@@ -68,6 +68,14 @@ def test_a_log_of_a_migration_names_the_style(project: Path, language: str) -> N
     assert json.loads((log / "change_log.json").read_text())["style"] == "device-agnostic"
 
 
+def test_a_log_names_the_rule_of_each_line(project: Path) -> None:
+    invoke("migrate", ".", "-o", "../migrated")
+    log = project.parent / "migrated" / "npulens-migration" / "change_log.json"
+    changes = json.loads(log.read_text())["changes"]
+    codes = {(change["line"], change["code"]) for change in changes}
+    assert codes == {(4, "NPU101"), (5, "NPU110"), (11, "NPU101")}
+
+
 def test_a_script_for_the_npu_alone_is_not_written(project: Path) -> None:
     arguments = ["migrate", ".", "-o", "../migrated", "--distributed", "--entry", "train.py"]
     code, _, errors = invoke(*arguments)
@@ -91,7 +99,7 @@ def test_a_report_names_the_style_and_what_it_means(project: Path, name: str) ->
 def test_a_verified_run_names_the_style_of_the_copy(project: Path) -> None:
     code, output, _ = invoke("verify", "train.py")
     assert code == 0, output
-    assert "fixed in the copy: device-agnostic code\n" in output
+    assert "3 findings were fixed in the copy: device-agnostic code\n" in output
     found = json.loads(invoke("verify", "train.py", "--output-format", "json")[1])
     assert (found["status"], found["style"]) == ("passed", "device-agnostic")
     as_is = json.loads(invoke("verify", "train.py", "--output-format", "json", "--as-is")[1])
