@@ -123,6 +123,7 @@ BY_HAND = [
     ("a.sh", "export NCCL_DEBUG=INFO", "For CUDA it stays"),
     ("a.sh", "nvidia-smi\n", "one file for each kind of device"),
     ("a.sh", "sbatch --gres=gpu:8 a.sh", "one file for each kind of device"),
+    ("a.yaml", "jobs:\n  a:\n    runs-on: linux.8xlarge.nvidia.gpu\n", "one file for each kind"),
     ("Dockerfile", "FROM nvidia/cuda:12.1.0-base-ubuntu22.04\n", "one file for each kind"),
     ("requirements.txt", "torch==2.8.0+cu126\n", "one list of packages for each kind"),
     ("requirements.txt", "xformers\n", "one list of packages for each kind"),

@@ -20,7 +20,8 @@ _CHOICES: Mapping[Choice, MessageId] = {
     Choice.BACKEND: "check.backend-for-each",
     Choice.ACCELERATOR: "check.accelerator-for-each",
 }
-_SETTINGS = frozenset({Place.KEY, Place.OPTION, Place.SETTING})
+_SETTINGS = frozenset({Place.OPTION, Place.SETTING})
+"""What a program reads; keys without such an entry are for schedulers and containers."""
 _PACKAGES = frozenset({Place.PACKAGE, Place.EXTRA, Place.INDEX})
 _PLAIN = r"(?:[\w.,:+/@=-]|\$(?=\w)|\$\{\w+\})*"
 _ASSIGNMENT = rf"(?P<value>\"{_PLAIN}\"|'[\w.,:+/@=-]*'|{_PLAIN})[ \t]*(?:#[^\n]*)?(?=\r?\n|\Z)"
