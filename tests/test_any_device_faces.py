@@ -52,6 +52,12 @@ def test_help_says_what_the_fix_writes_in_the_line(project: Path) -> None:
     assert "（该行删除）" in invoke("check", "train.py", "--language", "zh")[1]
 
 
+def test_explain_says_what_the_fix_writes_in_the_line(project: Path) -> None:
+    output = invoke("explain", "train.py:5")[1]
+    assert f'  | device = {DEVICE} or torch.device("cpu")\n' in output
+    assert "  | (this line goes)\n" in invoke("explain", "train.py:4")[1]
+
+
 def test_other_styles_show_no_such_lines(project: Path) -> None:
     output = invoke("check", "train.py", "--migration-style", "npu")[1]
     assert "torch.accelerator" not in output

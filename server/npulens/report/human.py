@@ -91,15 +91,8 @@ class HumanReport:
         return "\n".join(lines) + "\n\n"
 
     def _written(self, document: Document, finding: Finding, margin: str) -> Iterator[str]:
-        """What a fix of the whole module writes in the line of the finding."""
-        if not document.text or not writes_module(finding.fixes[0]):
-            return
         bar = self._style("|", fg="blue")
-        written = written_lines(document.text, finding.fixes[0], finding.span)
-        shown = [printable(line) for line in written[:_MOST_WRITTEN]]
-        if not shown:
-            shown.append(message("report.line-goes").in_language(self._language))
-        for line in shown:
+        for line in lines_as_written(document, finding, self._language):
             yield f" {margin}{bar} {self._style(line, fg='green')}"
 
     def _named(self, table: MessageTable, member: Severity | Applicability) -> str:
@@ -107,6 +100,15 @@ class HumanReport:
 
     def _style(self, text: str, fg: str | None = None, bold: bool | None = None) -> str:
         return click.style(text, fg=fg, bold=bold) if self._colour else text
+
+
+def lines_as_written(document: Document, finding: Finding, language: Language) -> list[str]:
+    """What a fix of a whole module writes in the line of a finding; of others the title tells."""
+    if not document.text or not finding.fixes or not writes_module(finding.fixes[0]):
+        return []
+    written = written_lines(document.text, finding.fixes[0], finding.span)
+    shown = [printable(line) for line in written[:_MOST_WRITTEN]]
+    return shown or [message("report.line-goes").in_language(language)]
 
 
 def underlined(document: Document, span: Span) -> tuple[str, str]:
