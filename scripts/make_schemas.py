@@ -221,6 +221,7 @@ def verify_schema() -> Schema:
         "way_on": {"type": ["string", "null"]},
         **PLACE,
         "detail": text,
+        "style": or_null(one_of(MigrationStyle)),
         "fixed": COUNT,
         "steps": COUNT,
         "losses": lists(number),

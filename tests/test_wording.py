@@ -70,7 +70,7 @@ COMPLETE = {
     "severity": Severity,
     "report-fix": Applicability,
     "page-fix": Applicability,
-    "page-style": MigrationStyle,
+    "style-name": MigrationStyle,
     "page-state": Readiness,
     "page-meaning": Readiness,
     "page-reached": ("training", "evaluation", "unknown"),

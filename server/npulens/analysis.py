@@ -23,7 +23,7 @@ from npulens.checks.intent.own_devices import outside_of_own_devices
 from npulens.checks.intent.refused_libraries import open_refused
 from npulens.checks.intent.scripted_functions import without_plain_scripts
 from npulens.checks.intent.type_only_imports import without_types_only
-from npulens.checks.one_code import with_one_code, without_vendors
+from npulens.checks.one_code import with_one_code
 from npulens.checks.optional_code import OptionalCode
 from npulens.checks.other_files.cpp_bindings import cpp_binding_findings
 from npulens.checks.other_files.launch_files import comments_of, is_run_by_service, launch_findings
@@ -313,7 +313,8 @@ def _hotspots(document: Document, catalogue: Catalogue, target: Target) -> Hotsp
 
 def _launch_findings(document: Document, catalogue: Catalogue, target: Target) -> Judgement:
     """The findings of a script, a Dockerfile or settings, and of Python inside them."""
-    report = launch_findings(document, catalogue, target.project.place_of(document.path))
+    place = target.project.place_of(document.path)
+    report = launch_findings(document, catalogue, place, target.style)
     ledger = Ledger(report.findings)
     ledger.settle(without_counterpart(ledger.open, document.path, target.project), "counterpart")
     ledger.settle(
@@ -321,8 +322,6 @@ def _launch_findings(document: Document, catalogue: Catalogue, target: Target) -
         "file-role",
     )
     findings = ledger.open
-    if target.style is MigrationStyle.DEVICE_AGNOSTIC:
-        findings = list(map(without_vendors, findings))
     inside = replace(target, reasons=())  # the whole document has them applied, with its lines
     within = [(span, name, True) for span, name in report.embedded]
     within += [(span, "one_liner.py", False) for span in report.one_liners]
@@ -332,7 +331,7 @@ def _launch_findings(document: Document, catalogue: Catalogue, target: Target) -
             found = (finding.shifted(span.start) for finding in inner.findings)
             findings += (each if has_lines else replace(each, fixes=()) for each in found)
             ledger.settled += (finding.shifted(span.start) for finding in inner.settled)
-    if is_run_by_service(target.project.place_of(document.path)):
+    if is_run_by_service(place):
         findings = [finding.at_most(Severity.INFO) for finding in findings]
     findings.sort(key=lambda finding: (finding.span, finding.rule.code))
     return Judgement(findings, ledger.settled)

@@ -76,7 +76,8 @@ def load_catalogue(extra_files: Sequence[Path] = ()) -> Catalogue:
             environment[fields["variable"]] = EnvironmentEntry(**fields)
         for fields in file.entries(LAUNCH, rules):
             key = (fields["place"], fields["name"], fields["value"])
-            launch[key] = LaunchEntry(**fields)
+            named = {name.replace("-", "_"): value for name, value in fields.items()}
+            launch[key] = LaunchEntry(**named)
         for fields in file.entries(OPERATORS, rules):
             operators[fields["operator"]] = OperatorEntry(**fields)
     return Catalogue(

@@ -14,3 +14,9 @@ class LocalizedText(NamedTuple):
 
     def in_language(self, language: Language) -> str:
         return self.zh if language == "zh" else self.en
+
+    def behind(self, before: "LocalizedText | None") -> "LocalizedText":
+        """This sentence behind others, if there are any."""
+        if before is None:
+            return self
+        return LocalizedText(f"{before.en} {self.en}", f"{before.zh}{self.zh}")

@@ -146,6 +146,7 @@ class Rule:
         unread: A file, or a part of it, could not be looked at.
         any_device: Its fixes are right whatever device there is.
         npu_alone: They would cost other devices something.
+        per_device: What it finds is for one kind of device, so that each kind needs one of its own.
         verified_names: It needs the list of all APIs that the tables of torch_npu name.
         table: In which table of a report its findings are, `None` if in none.
         tags: How editors draw its findings.
@@ -171,6 +172,7 @@ class Rule:
     unread: bool = False
     any_device: bool = False
     npu_alone: bool = False
+    per_device: bool = False
     verified_names: bool = False
     table: ReportTable | None = None
     tags: tuple[Tag, ...] = ()
@@ -331,10 +333,7 @@ class Finding:
 
     def with_note(self, note: LocalizedText) -> "Finding":
         """The same, with one more sentence behind its note."""
-        before = self.note
-        if before is not None:
-            note = LocalizedText(f"{before.en} {note.en}", f"{before.zh}{note.zh}")
-        return replace(self, note=note)
+        return replace(self, note=note.behind(self.note))
 
     def at_most(self, severity: Severity) -> "Finding":
         """The same, mattering no more than this."""

@@ -32,7 +32,7 @@ from npulens.catalog.fields import (
 from npulens.catalog.messages import message
 from npulens.catalog.model import Applicability
 from npulens.catalog.rule_properties import Absent, LibraryState, Once, ReportTable, SettledBy, Tag
-from npulens.catalog.tables import Meaning, Place, When
+from npulens.catalog.tables import Choice, Meaning, Place, When
 
 
 @dataclass(frozen=True)
@@ -105,6 +105,7 @@ RULES = Section(
         "unread": read_flag,
         "any-device": read_flag,
         "npu-alone": read_flag,
+        "per-device": read_flag,
         "verified-names": read_flag,
         "table": one_of(ReportTable),
         "tags": list_of(one_of(Tag), "format.tags"),
@@ -124,6 +125,7 @@ RULES = Section(
         "unread": False,
         "any-device": False,
         "npu-alone": False,
+        "per-device": False,
         "verified-names": False,
         "table": None,
         "tags": (),
@@ -262,6 +264,8 @@ LAUNCH = Section(
         "evidence": list_of(read_string, "format.texts"),
         "unless": list_of(read_string, "format.texts"),
         "releases": list_of(read_string, "format.texts"),
+        "any-device": read_string,
+        "chooses": one_of(Choice),
         "source": read_string,
     },
     {
@@ -273,6 +277,8 @@ LAUNCH = Section(
         "evidence": (),
         "unless": (),
         "releases": (),
+        "any-device": None,
+        "chooses": None,
     },
 )
 OPERATORS = Section(

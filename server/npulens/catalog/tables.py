@@ -225,6 +225,15 @@ class Place(str, Enum):
     VARIABLE = "variable"
 
 
+class Choice(str, Enum):
+    """What a setting chooses that a program can find out itself."""
+
+    DEVICE = "device"
+    BACKEND = "backend"
+    ACCELERATOR = "accelerator"
+    """Of Lightning."""
+
+
 @dataclass(frozen=True, slots=True)
 class LaunchEntry:
     """What scripts, Dockerfiles and configuration say to run on GPUs.
@@ -238,6 +247,9 @@ class LaunchEntry:
         evidence: Words of which one must be in the text for this to be meant.
         unless: Words of which none may be in the text.
         releases: Those of a package that go with the NPU; a version that admits one is right.
+        any_device: What to write in the place of `becomes` for all devices. Where that is what is
+            written, nothing has to change for them.
+        chooses: What it chooses, if a program can find that out itself.
     """
 
     place: Place
@@ -251,6 +263,8 @@ class LaunchEntry:
     evidence: tuple[str, ...]
     unless: tuple[str, ...]
     releases: tuple[str, ...]
+    any_device: str | None
+    chooses: Choice | None
     source: str
 
 

@@ -9,6 +9,11 @@ def remove(name: str) -> LocalizedText:
     return message("fix.remove", name=name)
 
 
+def add(code: str) -> LocalizedText:
+    """Write something beside what was found."""
+    return message("fix.add", code=code)
+
+
 def use(replacement: str) -> LocalizedText:
     """Replace what was found by something else."""
     return message("fix.use", code=replacement)

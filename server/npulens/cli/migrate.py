@@ -255,7 +255,7 @@ def _write_log(log: "ChangeLog", request: "Request", folder: Path, language: "La
 
     texts = {
         JSON_NAME: change_log_json(log, request.configuration, request.applicability, language),
-        MARKDOWN_NAME: change_log_markdown(log, language),
+        MARKDOWN_NAME: change_log_markdown(log, request.configuration, language),
         **transplant_tables(log, language),
     }
     for name, text in texts.items():

@@ -204,16 +204,26 @@ def _applied(text: str, findings: Iterable[Finding]) -> str:
 def _traced(
     text: str, findings: Iterable[Finding], passes: Sequence[Sequence[Edit]]
 ) -> Iterator[AppliedEdit]:
-    """The edits of one pass, each once, with their places in the text before all passes."""
-    known: set[Edit] = set()
+    """The edits of one pass, each once, with their places in the text before all passes.
+
+    Where findings share a fix, an edit is that of the first that it touches, or else of the first.
+    """
+    owners: dict[Edit, Finding] = {}
     for finding in findings:
         for edit in finding.fixes[0].edits:
-            if edit not in known:
-                known.add(edit)
-                offset = edit.span.start
-                for edits in reversed(passes):
-                    offset = offset_before(offset, edits)
-                yield AppliedEdit(finding, offset, *lines_around(text, edit))
+            known = owners.setdefault(edit, finding)
+            if not _is_at(edit, known) and _is_at(edit, finding):
+                owners[edit] = finding
+    for edit, finding in owners.items():
+        offset = edit.span.start
+        for edits in reversed(passes):
+            offset = offset_before(offset, edits)
+        yield AppliedEdit(finding, offset, *lines_around(text, edit))
+
+
+def _is_at(edit: Edit, finding: Finding) -> bool:
+    """Whether an edit touches what was found."""
+    return edit.span.start <= finding.span.end and finding.span.start <= edit.span.end
 
 
 def lines_around(text: str, edit: Edit) -> tuple[str, str]:

@@ -13,7 +13,7 @@ from npulens.catalog.verdict_tables import read_reasons
 from npulens.report.human import printable
 from npulens.report.json_text import json_text
 from npulens.report.not_read_text import counted, reason_of
-from npulens.report.report_wording import counted_findings
+from npulens.report.report_wording import counted_findings, style_meaning, style_name
 from npulens.workspace.files.copying import LeftOut
 from npulens.workspace.fixing.change_log import Change, ChangeLog, Left
 from npulens.workspace.fixing.effort import total_minutes
@@ -102,11 +102,12 @@ def _left(left: Left, language: Language) -> dict[str, Any]:
     }
 
 
-def change_log_markdown(log: ChangeLog, language: Language) -> str:
+def change_log_markdown(log: ChangeLog, configuration: Configuration, language: Language) -> str:
     """A log to be read: what is left to do first, then every edit by file."""
     parts = [
         f"# {message('log.title').in_language(language)}\n",
         migration_summary(log, None, language),
+        *_style_lines(configuration, language),
     ]
     parts += _section(message("log.left"), _left_lines(log, language), language)
     if log.notes:
@@ -129,6 +130,14 @@ def change_log_markdown(log: ChangeLog, language: Language) -> str:
     if log.changes:
         parts += _section(message("log.changes"), _change_lines(log.changes, language), language)
     return "\n".join(parts)
+
+
+def _style_lines(configuration: Configuration, language: Language) -> Iterator[str]:
+    target = configuration.target
+    name = style_name(target.style, language)
+    line = message("log.style", style=name, version=target.torch_version).in_language(language)
+    meaning = style_meaning(target.style, language)
+    yield line + "\n" if meaning is None else f"{line}\n{meaning}\n"
 
 
 def _section(title: LocalizedText, lines: Iterable[str], language: Language) -> list[str]:

@@ -2,13 +2,14 @@
 
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import click
 
 from npulens.catalog.message_ids import MessageTable
 from npulens.catalog.messages import message, message_of
 from npulens.catalog.model import Applicability, Finding, Language, Severity
+from npulens.fixes.written_lines import writes_module, written_lines
 from npulens.report.report_wording import summary, with_lines
 from npulens.text.document import Document
 from npulens.text.places import place_at, shown_place
@@ -22,6 +23,7 @@ _COLOURS = {
     Severity.HINT: "cyan",
 }
 _TAB_WIDTH = 4
+_MOST_WRITTEN = 3
 _MOST_BEFORE = 60
 _MOST_SHOWN = 160
 """Of a long line, so many characters around the fault."""
@@ -85,13 +87,28 @@ class HumanReport:
             word = message("report.help").in_language(self._language)
             word = self._style(f"{word}:", fg="green", bold=True)
             lines.append(f" {margin}{self._style('=', fg='blue')} {word} {title} ({kind})")
+            lines += self._written(document, finding, margin)
         return "\n".join(lines) + "\n\n"
+
+    def _written(self, document: Document, finding: Finding, margin: str) -> Iterator[str]:
+        bar = self._style("|", fg="blue")
+        for line in lines_as_written(document, finding, self._language):
+            yield f" {margin}{bar} {self._style(line, fg='green')}"
 
     def _named(self, table: MessageTable, member: Severity | Applicability) -> str:
         return message_of(table, member.value).in_language(self._language)
 
     def _style(self, text: str, fg: str | None = None, bold: bool | None = None) -> str:
         return click.style(text, fg=fg, bold=bold) if self._colour else text
+
+
+def lines_as_written(document: Document, finding: Finding, language: Language) -> list[str]:
+    """What a fix of a whole module writes in the line of a finding; of others the title tells."""
+    if not document.text or not finding.fixes or not writes_module(finding.fixes[0]):
+        return []
+    written = written_lines(document.text, finding.fixes[0], finding.span)
+    shown = [printable(line) for line in written[:_MOST_WRITTEN]]
+    return shown or [message("report.line-goes").in_language(language)]
 
 
 def underlined(document: Document, span: Span) -> tuple[str, str]:

@@ -21,6 +21,7 @@ from npulens.catalog.messages import message, message_of
 from npulens.catalog.model import Applicability, Language, MigrationStyle, Severity
 from npulens.report import page_wording as wording
 from npulens.report.page_model import Entry, Fixes, Page
+from npulens.report.report_wording import style_meaning, style_name
 from npulens.workspace.fixing.effort import Formula
 from npulens.workspace.migrating.readiness import Readiness
 
@@ -64,7 +65,8 @@ def as_html(page: Page) -> str:
         meanings={state: _named("page-meaning", state, language) for state in Readiness},
         severities={each: _named("severity", each, language) for each in Severity},
         fixes={each: _named("page-fix", each, language) for each in Applicability},
-        style_name=_named("page-style", page.target.style, language),
+        style_name=style_name(page.target.style, language),
+        style_meaning=style_meaning(page.target.style, language),
         reached=partial(_reached, language=language),
         percent=wording.percent,
         script_state=partial(wording.script_state, language=language),

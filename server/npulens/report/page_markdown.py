@@ -8,6 +8,7 @@ from npulens.catalog.messages import message, message_of
 from npulens.catalog.model import Language
 from npulens.report.page_model import Page, SettledPlace, Shown
 from npulens.report.page_wording import duration, family_name, percent, script_state, text
+from npulens.report.report_wording import style_meaning, style_name
 from npulens.workspace.migrating.readiness import Readiness
 
 _MOST_ROWS = 5
@@ -30,6 +31,10 @@ def _lines(page: Page) -> Iterator[str]:
     headline = text("ready-headline", language, files=files, changing=changing)
     yield f"**{percent(page.ready, page.using)}** {headline}"
     yield ""
+    meaning = style_meaning(page.target.style, language)
+    if meaning is not None:
+        yield meaning
+        yield ""
     if page.not_read:
         stop = message("punctuation.full-stop").in_language(language)
         yield f"**{page.not_read}**{colon}{_unread(page)}{stop}"
@@ -54,7 +59,10 @@ def _lines(page: Page) -> Iterator[str]:
     yield from _hotspots(page)
     yield from _settled(page)
     yield ""
-    checked = f"{text('checked-for', language)}{colon}PyTorch {page.target.torch_version}"
+    target = comma.join(
+        [f"PyTorch {page.target.torch_version}", style_name(page.target.style, language)]
+    )
+    checked = f"{text('checked-for', language)}{colon}{target}"
     parts = [checked, f"npulens {npulens.__version__}", page.date]
     yield f"<sub>{' · '.join(part for part in parts if part)}</sub>"
 

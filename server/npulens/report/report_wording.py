@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from npulens.catalog.message_ids import MessageId
-from npulens.catalog.messages import joined, message, plural
-from npulens.catalog.model import Language, LocalizedText
+from npulens.catalog.messages import joined, message, message_of, plural
+from npulens.catalog.model import Language, LocalizedText, MigrationStyle
 
 Counts = Sequence[tuple[MessageId, int]]
 """Texts about numbers, each with the number."""
@@ -15,6 +15,18 @@ def with_lines(numbers: Sequence[int], language: Language) -> str:
     listed = sorted(set(numbers))
     lines = message("punctuation.list").in_language(language).join(map(str, listed))
     return plural("report.with-lines", len(listed), lines=lines).in_language(language)
+
+
+def style_name(style: MigrationStyle, language: Language) -> str:
+    """What code of a migration style is called."""
+    return message_of("style-name", style.value).in_language(language)
+
+
+def style_meaning(style: MigrationStyle, language: Language) -> str | None:
+    """What a style means for what is left to do; `None` if it is that of a port to the NPU."""
+    if style is not MigrationStyle.DEVICE_AGNOSTIC:
+        return None
+    return message("report.any-device").in_language(language)
 
 
 def environment_language(environment: Mapping[str, str]) -> Language:

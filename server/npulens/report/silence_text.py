@@ -8,7 +8,7 @@ from npulens.catalog.messages import message, message_of, plural
 from npulens.catalog.model import Finding, Language
 from npulens.catalog.shipped_rules import rules_folder
 from npulens.catalog.verdict_tables import read_reasons
-from npulens.report.human import printable
+from npulens.report.human import lines_as_written, printable
 from npulens.text.document import Document
 from npulens.text.places import place_at, shown_place
 from npulens.verdicts.reason_wording import shortened, why_settled
@@ -92,7 +92,13 @@ def _explained(document: Document, finding: Finding, language: Language) -> str:
     place = shown_place(document, finding.span.start)
     severity = message_of("severity", finding.effective_severity.value).in_language(language)
     rule, shown = finding.rule, printable(finding.message(language))
-    return f"{printable(document.path)}:{place}: {severity} {rule.code} {rule.name}: {shown}\n"
+    heading = f"{printable(document.path)}:{place}: {severity} {rule.code} {rule.name}: {shown}\n"
+    written = lines_as_written(document, finding, language)
+    if not written:
+        return heading
+    word = message("report.help").in_language(language)
+    title = finding.fixes[0].title.in_language(language)
+    return "".join([heading, f"  {word}: {title}\n", *(f"  | {line}\n" for line in written)])
 
 
 def settled_record(document: Document, finding: Finding, language: Language) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from npulens.catalog.messages import message, message_of
 from npulens.catalog.model import Language, LocalizedText
 from npulens.report.human import printable
 from npulens.report.json_text import json_text
+from npulens.report.report_wording import style_name
 from npulens.workspace.verifying import run_wording
 from npulens.workspace.verifying.outcomes import GOOD, LIMITED, Site, Verdict, status
 from npulens.workspace.verifying.run_comparison import Comparison
@@ -39,8 +40,11 @@ def _details(found: Verification, language: Language) -> Iterator[str]:
     way = run_wording.way_on(found.verdict, language)
     if way is not None:
         yield printable(way)
-    if found.fixed:
-        yield message("verify.fixed", count=found.fixed).in_language(language)
+    if found.style is not None:
+        style = style_name(found.style, language)
+        fixed = message("verify.fixed", count=found.fixed, style=style)
+        nothing = message("verify.nothing-fixed", style=style)
+        yield (fixed if found.fixed else nothing).in_language(language)
     if found.tests is not None and found.tests.failed:
         yield message("verify.failed-tests").in_language(language)
         for test in found.tests.failed:
@@ -103,6 +107,7 @@ def as_json(found: Verification, language: Language) -> str:
         "way_on": run_wording.way_on(found.verdict, language),
         **_place(found.verdict.path, found.verdict.line, found.verdict.cell),
         "detail": found.verdict.detail,
+        "style": None if found.style is None else found.style.value,
         "fixed": found.fixed,
         "steps": found.steps,
         "losses": list(found.losses),

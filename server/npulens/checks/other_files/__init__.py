@@ -11,6 +11,7 @@ Makefiles are read as shell (`makefiles.py`); a variable that is run, as `$PIP_I
 means what it was set to. `dependencies.py` reads what is installed, also from TOML and INI;
 whether a version admits a release for the NPU is decided by packaging (`package_releases.py`).
 `configuration_files.py` reads settings; files of CI lead to information at most.
+`any_device.py` says what of all this the style `device-agnostic` writes.
 
 C++ and CUDA sources are read as tokens in linear time (`native_tokens.py`); `cpp_bindings.py`
 finds what they bind for Python. `cmake_targets.py` finds what CMake builds from CUDA code.

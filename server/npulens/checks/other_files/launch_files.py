@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 
+from npulens.catalog.model import MigrationStyle
 from npulens.catalog.tables import Catalogue, Place
 from npulens.checks.other_files.cmake_targets import cmake_findings
 from npulens.checks.other_files.configuration_files import configuration_findings
@@ -21,7 +22,7 @@ from npulens.checks.other_files.shell_programs import Atom
 from npulens.syntax.settings import json_settings
 from npulens.syntax.shell import read_shell
 from npulens.text.document import Document
-from npulens.text.kinds import Kind
+from npulens.text.kinds import Kind, kind_by_name
 from npulens.text.spans import Span
 
 _HASH = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|(?:(?<=\s)|^)#[^\n]*", re.MULTILINE)
@@ -54,15 +55,23 @@ _OTHER_FRAMEWORK_IMAGE = re.compile(
 )
 
 
-def launch_findings(document: Document, catalogue: Catalogue, place: str) -> LaunchReport:
+def launch_findings(
+    document: Document,
+    catalogue: Catalogue,
+    place: str,
+    style: MigrationStyle = MigrationStyle.NPU,
+) -> LaunchReport:
     """What a file that is not Python holds, with places in its text.
 
     Args:
         document: The file.
         catalogue: The rules.
         place: Its path within the project.
+        style: The migration style.
     """
-    report = LaunchReport(document.text, catalogue)
+    is_file = kind_by_name(document.path) is not Kind.NOTEBOOK  # but a command in one
+    kind = document.kind if is_file else None
+    report = LaunchReport(document.text, catalogue, style=style, kind=kind)
     reason = _settled_image(document.text) if document.kind is Kind.DOCKERFILE else None
     with nullcontext() if reason is None else report.settling(reason):
         _read(report, document.kind, place)

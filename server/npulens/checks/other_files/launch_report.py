@@ -15,6 +15,7 @@ from npulens.catalog.model import (
     Finding,
     Fix,
     LocalizedText,
+    MigrationStyle,
     Related,
     Rule,
     Severity,
@@ -22,8 +23,10 @@ from npulens.catalog.model import (
 from npulens.catalog.name_expressions import LONGEST_VALUE
 from npulens.catalog.settlements import Settlement
 from npulens.catalog.tables import Catalogue, EnvironmentEntry, LaunchEntry, Place
+from npulens.checks.other_files.any_device import by_hand, set_beside, variable_by_hand
 from npulens.checks.other_files.package_releases import admits_none
-from npulens.checks.titles import use
+from npulens.checks.titles import add, use
+from npulens.text.kinds import Kind
 from npulens.text.spans import Span
 
 VARIABLE_NAME = re.compile(r"[A-Z][A-Z0-9_]{3,}")
@@ -59,17 +62,28 @@ class _Use(IntEnum):
 class LaunchReport:
     """The findings of one shell script, Dockerfile or file of settings, as they come in."""
 
-    def __init__(self, text: str, catalogue: Catalogue, around: str | None = None) -> None:
+    def __init__(
+        self,
+        text: str,
+        catalogue: Catalogue,
+        around: str | None = None,
+        style: MigrationStyle = MigrationStyle.NPU,
+        kind: Kind | None = None,
+    ) -> None:
         """Begin without findings.
 
         Args:
             text: The text.
             catalogue: The rules.
             around: Where entries look for what has to be near them; the text if not given.
+            style: The migration style.
+            kind: The kind of the text, if fixes may add lines to it.
         """
         self.text = text
         self._around = text if around is None else around
         self.catalogue = catalogue
+        self._style = style
+        self._kind = kind
         self.findings: list[Finding] = []
         self.embedded: list[tuple[Span, str]] = []
         """Python inside this text, and the name of a file that would hold it."""
@@ -166,10 +180,12 @@ class LaunchReport:
                 whole = name_span if place in _SHOWN_WHOLE else value_span
                 if place in _NAMED_PLACES and value is not None and _SWITCH.fullmatch(value):
                     if not self._follows(value_span, name_span):  # set in a variable elsewhere
-                        self.add(entry.rule, name_span, (), "", entry.note, entry.severity)
+                        self.add(entry.rule, name_span, (), "", self._note(entry), entry.severity)
                         return True
                     whole = self._with_quotes(name_span, value_span)
-                self._report(entry, whole, replaced)
+                stays = self._is_for_all and match[match.re.groups and 1] == entry.any_device
+                with self.settling("no-effect") if stays else nullcontext():
+                    self._report(entry, whole, replaced)
                 return True
         return False
 
@@ -201,7 +217,7 @@ class LaunchReport:
         for entry in self._entries(place, name):
             is_meant = entry.value is not None and re.fullmatch(entry.value, value) is not None
             if is_meant and self._is_meant(entry) and _is_wrong(entry, value):
-                self.add(entry.rule, span, [], "", entry.note, entry.severity)
+                self.add(entry.rule, span, [], "", self._note(entry), entry.severity)
                 return True
         return False
 
@@ -282,36 +298,57 @@ class LaunchReport:
             self._words[word] = word in self._around
         return self._words[word]
 
+    @property
+    def _is_for_all(self) -> bool:
+        return self._style is MigrationStyle.DEVICE_AGNOSTIC
+
+    def _note(self, entry: LaunchEntry) -> LocalizedText | None:
+        more = by_hand(entry) if self._is_for_all else None
+        return entry.note if more is None else more.behind(entry.note)
+
     def _report(self, entry: LaunchEntry, span: Span, replaced: Span) -> None:
+        before, after = self.text[span.start : replaced.start], self.text[replaced.end : span.end]
+        written, applicability = entry.becomes, entry.fix
+        if self._is_for_all and not entry.rule.any_device:
+            written, applicability = entry.any_device, Applicability.UNSAFE
         fixes = []
-        replacement = entry.becomes or ""
-        if entry.becomes is not None:
-            before, after = (
-                self.text[span.start : replaced.start],
-                self.text[replaced.end : span.end],
-            )
-            replacement = before + entry.becomes + after
-            if entry.fix is not Applicability.MANUAL:
-                edit = Edit(replaced, entry.becomes)
-                fixes.append(Fix(use(replacement), entry.fix, (edit,)))
-        self.add(entry.rule, span, fixes, replacement, entry.note, entry.severity)
+        if written is not None and applicability is not Applicability.MANUAL:
+            title = use(before + written + after)
+            fixes.append(Fix(title, applicability, (Edit(replaced, written),), self._style))
+        replacement = "" if entry.becomes is None else before + entry.becomes + after
+        self.add(entry.rule, span, fixes, replacement, self._note(entry), entry.severity)
 
     def _report_variable(
         self, entry: EnvironmentEntry, places: dict[Span, _Use], applicability: Applicability
     ) -> None:
         fixes: list[Fix] = []
-        renames = len(places) <= _MOST_RENAMED
-        if entry.becomes is not None and renames and applicability is not Applicability.MANUAL:
-            # A script that sets one name and reads the other would be broken: all go together.
-            edits = tuple(Edit(span, entry.becomes) for span in sorted(places))
-            fixes.append(Fix(use(entry.becomes), applicability, edits))
+        note = entry.note
+        if self._is_for_all:
+            note = variable_by_hand(entry).behind(note)
+        few = len(places) <= _MOST_RENAMED
+        if entry.becomes is not None and few and applicability is not Applicability.MANUAL:
+            fixes += self._variable_fixes(entry.becomes, places, applicability)
         reported = _reported_places(entry, places)
         others = sorted(places.keys() - set(reported))
         beside = tuple(Related(span, message("check.used-here")) for span in others)
         replacement = entry.becomes or ""
         for span in reported:
-            self.add(entry.rule, span, fixes, replacement, entry.note, entry.severity, beside)
+            self.add(entry.rule, span, fixes, replacement, note, entry.severity, beside)
             beside = ()
+
+    def _variable_fixes(
+        self, becomes: str, places: dict[Span, _Use], applicability: Applicability
+    ) -> Iterator[Fix]:
+        if self._is_for_all:
+            changed = [span for span, use in places.items() if use is _Use.SET]
+            edits = set_beside(self.text, self._kind, changed, becomes)
+            if edits:
+                title = add(edits[0].replacement.strip())
+                yield Fix(title, applicability, tuple(edits), self._style)
+            return
+        # A script that sets one name and reads the other would be broken: all go together.
+        renamed = tuple(Edit(span, becomes) for span in sorted(places))
+        yield Fix(use(becomes), applicability, renamed)
 
 
 def _is_wrong(entry: LaunchEntry, value: str) -> bool:

@@ -20,6 +20,7 @@ from npulens.checks.other_files.launch_files import comments_of
 from npulens.fixes.apply import apply_edits, with_leftovers
 from npulens.fixes.shim_edits import shim_rewrite
 from npulens.fixes.suppressing import suppress_in_file, suppress_on_line
+from npulens.fixes.written_lines import writes_module
 from npulens.lsp.session.edits import to_workspace_edit
 from npulens.lsp.session.engine import Analysis
 from npulens.lsp.session.language_server import NpulensServer
@@ -160,7 +161,9 @@ def _rewrites(request: _Request) -> Iterator[types.CodeAction]:
         title = shim.title.in_language(request.analysis.terms.language)
         yield types.CodeAction(title, REWRITE, edit=edit)
     style = request.analysis.file_context.configuration.style
-    if style is not MigrationStyle.DEVICE_AGNOSTIC and any(
+    kind = request.analysis.view.document.kind
+    can_be_written = kind in (Kind.PYTHON, Kind.NOTEBOOK)
+    if (can_be_written and style is not MigrationStyle.DEVICE_AGNOSTIC) and any(
         is_about_devices(finding)
         for finding in request.analysis.findings
         if finding.span.start <= request.span.end and request.span.start <= finding.span.end
@@ -249,7 +252,7 @@ def _all_edit(_: dict[str, Any], analysis: Analysis) -> types.WorkspaceEdit | No
 
 def _agnostic_edit(_: dict[str, Any], analysis: Analysis) -> types.WorkspaceEdit | None:
     def wanted(finding: Finding) -> bool:
-        return any(fix.title == message("fix.one-code") for fix in finding.fixes)
+        return any(map(writes_module, finding.fixes))
 
     style = MigrationStyle.DEVICE_AGNOSTIC
     return _rewritten(analysis, Applicability.UNSAFE, wanted, style)

@@ -10,11 +10,12 @@ from lsprotocol import types
 from npulens.catalog.facts import NameFacts, ReleaseStatus, name_facts, variable_facts
 from npulens.catalog.message_ids import MessageId
 from npulens.catalog.messages import message
-from npulens.catalog.model import Finding, Language, Rule
+from npulens.catalog.model import Finding, Language, MigrationStyle, Rule
 from npulens.catalog.shipped_rules import rules_folder
 from npulens.catalog.verdict_tables import read_reasons
 from npulens.checks.names_at import NameAt, names_at
 from npulens.fixes.one_code.vocabulary import neutral_name
+from npulens.fixes.written_lines import writes_module, written_lines
 from npulens.lsp.requests.shape_paths import paths_at
 from npulens.lsp.session.engine import Analysis, OpenDocument
 from npulens.lsp.session.language_server import NpulensServer
@@ -37,9 +38,11 @@ def hover_at(opened: OpenDocument, analysis: Analysis, offset: int) -> tuple[str
     span = None
     if named is not None:
         facts, span = named
-        parts.append("\n\n".join(_of_name(facts, language)))
+        style = analysis.file_context.configuration.style
+        parts.append("\n\n".join(_of_name(facts, style, language)))
     if here:
-        parts += ["\n\n".join(_of_finding(f, language)) for f in here[:_MOST_FINDINGS]]
+        text = analysis.view.document.text
+        parts += ["\n\n".join(_of_finding(f, text, language)) for f in here[:_MOST_FINDINGS]]
         span = span or here[0].span
     else:
         settled = [f for f in analysis.settled if f.span.start <= offset <= f.span.end]
@@ -73,15 +76,9 @@ def _named(opened: OpenDocument, analysis: Analysis, offset: int) -> tuple[NameF
     return None
 
 
-def _of_name(facts: NameFacts, language: Language) -> Iterator[str]:
+def _of_name(facts: NameFacts, style: MigrationStyle, language: Language) -> Iterator[str]:
     yield f"**`{facts.name}`**"
-    if facts.becomes is not None:
-        yield _text("editor.on-the-npu", language, name=facts.becomes)
-    elif facts.rule is not None and facts.rule.family == "device":
-        yield _text("editor.no-counterpart", language)
-    for_any = neutral_name(facts.name)
-    if for_any is not None:
-        yield _text("editor.agnostic-name", language, name=for_any)
+    yield from _instead(facts, style, language)
     if facts.since is not None:
         yield _text("editor.since", language, version=str(facts.since))
     if facts.replaces:
@@ -103,6 +100,19 @@ def _of_name(facts: NameFacts, language: Language) -> Iterator[str]:
     if facts.sources:
         source = _plain("; ".join(facts.sources))
         yield f"*{_text('editor.source', language, source=source)}*"
+
+
+def _instead(facts: NameFacts, style: MigrationStyle, language: Language) -> Iterator[str]:
+    """What a name becomes; first what the style writes."""
+    told = []
+    if facts.becomes is not None:
+        told.append(_text("editor.on-the-npu", language, name=facts.becomes))
+    elif facts.rule is not None and facts.rule.family == "device":
+        told.append(_text("editor.no-counterpart", language))
+    for_any = neutral_name(facts.name)
+    if for_any is not None:
+        told.append(_text("editor.agnostic-name", language, name=for_any))
+    yield from reversed(told) if style is MigrationStyle.DEVICE_AGNOSTIC else told
 
 
 def _status(status: ReleaseStatus, language: Language) -> str:
@@ -129,10 +139,15 @@ def _titled(rule: Rule, language: Language) -> str:
     return title if page is None else f"[{title}]({page})"
 
 
-def _of_finding(finding: Finding, language: Language) -> Iterator[str]:
+def _of_finding(finding: Finding, text: str, language: Language) -> Iterator[str]:
     rule = finding.rule
     yield f"**{_titled(rule, language)}**"
     yield finding.message(language)
+    if finding.fixes and writes_module(finding.fixes[0]):
+        yield finding.fixes[0].title.in_language(language) + ":"
+        lines = written_lines(text, finding.fixes[0], finding.span)
+        goes = f"# {_text('report.line-goes', language)}"
+        yield "\n".join(["```python", *(lines or [goes]), "```"])
     yield rule.explanation.in_language(language)
 
 

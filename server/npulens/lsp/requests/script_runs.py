@@ -82,6 +82,7 @@ class ScriptRuns:
             "status": status(found.verdict.outcome).value,
             "outcome": found.verdict.outcome.value,
             "message": shown,
+            "style": None if found.style is None else found.style.value,
             "steps": found.steps,
             "diagnostics": len(notes),
         }

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from npulens.catalog.model import TorchVersion
+from npulens.catalog.model import MigrationStyle, TorchVersion
 from npulens.catalog.tables import Catalogue
 from npulens.text.decoding import UndecodableSource
 from npulens.text.document import Document
@@ -64,6 +64,7 @@ class Verification:
 
     Attributes:
         verdict: What it means.
+        style: The migration style of the copy, `None` if it was not migrated.
         fixed: How many findings were fixed before.
         steps: How many optimizer steps were made.
         tests: How tests ended, if they were run.
@@ -81,6 +82,7 @@ class Verification:
     """
 
     verdict: Verdict
+    style: MigrationStyle | None
     fixed: int
     steps: int
     tests: TestResults | None
@@ -185,6 +187,7 @@ def _verification(
     main = result.main
     return Verification(
         verdict=_verdict_of_user(verdict, lines, folder),
+        style=None if request.migration is None else request.migration.configuration.style,
         fixed=fixed,
         steps=result.steps,
         tests=None if tests is None else _tests_of_user(tests, lines, folder),

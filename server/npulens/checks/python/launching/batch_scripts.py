@@ -55,7 +55,7 @@ def _resource(text: str, node: ast.expr, context: Context) -> None:
         return
     span = context.span(node)
     if not any(span.start <= each.start < span.end for each in context.reported.spans):
-        report = LaunchReport(context.code.text, context.catalogue)
+        report = LaunchReport(context.code.text, context.catalogue, style=context.target.style)
         name, value = match["name"] or match["lsf"], match["value"] or match["wanted"]
         report.look_up(Place.SCHEDULER, name, value, span, span)
         take_over(report.finish(), context)
@@ -75,7 +75,7 @@ def submitted(node: ast.AST, scope: Scope, context: Context) -> None:
     is_of_submitit = any(getattr(v, "name", "").startswith("submitit.") for v in values)
     if node.func.attr == "update_parameters" and not is_of_slurm and not is_of_submitit:
         return
-    report = LaunchReport(context.code.text, context.catalogue)
+    report = LaunchReport(context.code.text, context.catalogue, style=context.target.style)
     for keyword in node.keywords:
         value = keyword.value.value if isinstance(keyword.value, ast.Constant) else "unknown"
         if keyword.arg is not None and value:
@@ -109,7 +109,8 @@ def _read(node: ast.expr, context: Context) -> bool:
     start, end = opening.end(), span.end - len(opening["quote"])
     if _SCRIPT.match(context.code.text, start, end) is None:
         return True  # a text that speaks of commands
-    report = LaunchReport(_as_written_out(context.code.text, Span(start, end)), context.catalogue)
+    text = _as_written_out(context.code.text, Span(start, end))
+    report = LaunchReport(text, context.catalogue, style=context.target.style)
     shell_findings(report, start, end)
     take_over(report.finish(), context)
     return True

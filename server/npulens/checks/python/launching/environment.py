@@ -4,9 +4,10 @@ import ast
 import re
 from collections.abc import Iterable
 
-from npulens.catalog.model import Applicability, Edit, Finding, Fix
+from npulens.catalog.model import Applicability, Edit, Finding, Fix, MigrationStyle
 from npulens.catalog.tables import EnvironmentEntry, Place
 from npulens.checks.context import Context
+from npulens.checks.other_files.any_device import variable_by_hand
 from npulens.checks.other_files.launch_report import (
     LaunchReport,
     hides_all,
@@ -192,7 +193,7 @@ def _applicability(entry: EnvironmentEntry, value: ast.expr) -> Applicability:
 
 def _slow(name: str, value: str, span: Span, context: Context) -> None:
     """A value of an NPU variable that costs speed."""
-    report = LaunchReport(context.code.text, context.catalogue)
+    report = LaunchReport(context.code.text, context.catalogue, style=context.target.style)
     if report.look_up(Place.VARIABLE, name, value, span, span):
         _take_over(report, context)
 
@@ -213,13 +214,16 @@ def _report(
     if entry.becomes is not None and applicability is not Applicability.MANUAL and at >= 0:
         edit = Edit(Span(at, at + len(entry.variable)), entry.becomes)
         fixes.append(Fix(use(entry.becomes), applicability, (edit,)))
+    note = entry.note
+    if context.target.style is MigrationStyle.DEVICE_AGNOSTIC:
+        note = variable_by_hand(entry).behind(note)
     context.report(
         entry.rule,
         span,
         entry.variable,
         fixes,
         replacement=entry.becomes or "",
-        note=entry.note,
+        note=note,
         severity=entry.severity,
     )
 
@@ -258,7 +262,7 @@ def command_line(node: ast.expr, context: Context) -> None:
 def _read_shell(place: Span, script: str, context: Context) -> None:
     before = context.code.text[: place.start - 1] + "\n"  # a script starts a line
     text = before + script + context.code.text[place.end :]
-    report = LaunchReport(text, context.catalogue)
+    report = LaunchReport(text, context.catalogue, style=context.target.style)
     shell_findings(report, *place)
     report.finish()
     _take_over(report, context)
@@ -315,7 +319,7 @@ def _words(nodes: list[ast.expr], context: Context) -> None:
             start = context.span(node).start
             place = Span(start, start)
         words.append(Atom(place, context.code.text[slice(*place)]))
-    report = LaunchReport(context.code.text, context.catalogue)
+    report = LaunchReport(context.code.text, context.catalogue, style=context.target.style)
     command_words(report, words)
     report.finish()
     _take_over(report, context)

@@ -40,7 +40,7 @@ def assigned(node: ast.AST, scope: Scope, context: Context) -> None:
 
 
 def _read(node: ast.expr, context: Context) -> None:
-    report = LaunchReport(context.code.text, context.catalogue)
+    report = LaunchReport(context.code.text, context.catalogue, style=context.target.style)
     for string, for_hardware in _strings(node):
         span = context.span(string)
         text = str(string.value)

@@ -42,7 +42,9 @@ def _look_up(setting: Given, node: ast.AST, context: Context) -> None:
     around = " ".join((context.source(statement), *sorted(context.facts.signs.decisive_words)))
     for each in choices(setting.value):
         if isinstance(each, ast.Constant) and _is_short(each.value):
-            report = LaunchReport(context.code.text, context.catalogue, around)
+            report = LaunchReport(
+                context.code.text, context.catalogue, around, context.target.style
+            )
             report.look_up(Place.SETTING, name, str(each.value), place, context.span(each))
             take_over(report.findings, context)
 
