@@ -43,7 +43,17 @@ _LAUNCH_WORDS = (
         "whisper",
         "cpm-kernels",
     ),
-    *("sparseconvnet", "nvtop", "nvitop", "trtexec", "polygraphy", "compute-sanitizer"),
+    *(
+        "deep-ep",
+        "deepep",
+        "DeepEP",
+        "sparseconvnet",
+        "nvtop",
+        "nvitop",
+        "trtexec",
+        "polygraphy",
+        "compute-sanitizer",
+    ),
     *("NPU_", "STREAM_MEMORY", "CPU_AFFINITY", "ACL_OP", "NUMBAPRO"),
 )
 _READ_WHOLE = frozenset({Kind.REQUIREMENTS, Kind.DOCKERFILE})
