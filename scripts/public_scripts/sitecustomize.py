@@ -1,11 +1,13 @@
-"""What public scripts find when they are tried: few images that are made up, and fixed seeds."""
+"""What public scripts find when they are tried: few images, fixed seeds, and clocks that agree."""
 
 import os
 import random
+import time
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
-CHANNELS = {"MNIST": 1, "FashionMNIST": 1, "CIFAR10": 3}
+CHANNELS = {"MNIST": 1, "FashionMNIST": 1, "CIFAR10": 3, "CIFAR100": 3}
 
 
 def prepare() -> None:
@@ -29,6 +31,11 @@ def prepare() -> None:
     numpy.random.seed(0)
     for name, channels in CHANNELS.items():
         setattr(datasets, name, images(channels))
+    length: Any = datasets.FakeData.__len__
+    datasets.FakeData.__len__ = lambda self: min(length(self), 24)
+    ticks = count()
+    for name in ("time", "perf_counter", "process_time"):
+        setattr(time, name, lambda: next(ticks) / 1000)  # runs print how long something took
 
 
 def images(channels: int) -> Callable[..., Any]:
