@@ -99,7 +99,7 @@ def tried(clone: Path, script: dict[str, Any], packages: Path | None) -> dict[st
         write(after)
 
         def on(folder: Path, device: str) -> Run:
-            more = script.get("on_cpu", []) if device == "CPU" else []
+            more = script.get("on_cpu" if device == "CPU" else "on_cards", [])
             return run(folder, [*script["command"], *more], device, packages)
 
         host = on(before, "CPU")
@@ -140,8 +140,9 @@ def run(folder: Path, command: Sequence[str], device: str, packages: Path | None
         copy, events = Path(scratch, "copy"), Path(scratch, "events.json")
         shutil.copytree(folder, copy)
         ended = started(copy, command, device, [packages] if packages else [], events)
-        last = ended.stderr.strip().rpartition("\n")[2] if ended.returncode else ""
-        numbers = [float(n) for n in _NUMBER.findall(ended.stdout)]
+        last = ended.stderr.strip().rpartition("\n")[2][:120] if ended.returncode else ""
+        printed = ended.stdout or ended.stderr  # loggers write to the latter
+        numbers = [float(n) for n in _NUMBER.findall(printed)]
         noted = json.loads(events.read_text(encoding="utf-8")) if events.exists() else []
         return Run(ended.returncode, numbers, last, noted)
 
@@ -159,6 +160,7 @@ def started(
         "NPULENS_PUBLIC_SCRIPT": "1",
         "NPULENS_EVENTS": str(events),
         "MPLBACKEND": "Agg",
+        "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1",  # scripts load whole models
         "OMP_NUM_THREADS": "1",  # sums of several threads differ from run to run
     }
     before = _BEFORE[device]

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-_WORDS = "the a one two bright slow quick card host moves makes waits asks gives takes back".split()
+_WORDS = ["the", "O", "God", "one", "two", "bright", "slow", "quick", "host", "moves", "waits!"]
 
 
 def main() -> None:
@@ -76,10 +76,6 @@ def image(file: Path, chance: random.Random) -> None:
     file.write_bytes(f"P6 {side} {side} 255\n".encode() + points)
 
 
-def no_file(file: Path, chance: random.Random) -> None:
-    """Nothing but the folder."""
-
-
 KINDS: dict[str, Callable[[Path, random.Random], None]] = {
     "text": text,
     "names": names,
@@ -88,7 +84,6 @@ KINDS: dict[str, Callable[[Path, random.Random], None]] = {
     "papers": papers,
     "citations": citations,
     "image": image,
-    "no file": no_file,
 }
 
 if __name__ == "__main__":

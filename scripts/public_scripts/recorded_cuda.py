@@ -253,6 +253,6 @@ def described(tensor: torch.Tensor) -> str:
 
 def _default_device() -> dict[str, Any]:
     """What `torch.set_default_device` and `with torch.device(...)` say, if it is CUDA."""
-    stack = reversed(_get_current_function_mode_stack())
+    stack = reversed(_get_current_function_mode_stack())  # type: ignore[no-untyped-call]
     context: Any = next((each for each in stack if isinstance(each, DeviceContext)), None)
     return {"device": context.device} if context is not None and is_cuda(context.device) else {}

@@ -15,7 +15,8 @@ Change = tuple[Any, str, Any]
 _TYPES = ("Float", "Half", "BFloat16", "Double", "Int", "Long", "Short", "Char", "Byte", "Bool")
 _ASKED = {
     "is_available": True, "current_device": 0, "is_bf16_supported": True, "is_initialized": True,
-    "get_device_name": "recorded CUDA", "get_arch_list": [], "mem_get_info": (2**33, 2**34), "memory_stats": {}, "memory_summary": "", "_lazy_init": None,
+    "get_device_name": "recorded CUDA", "get_arch_list": [], "mem_get_info": (2**33, 2**34),
+    "memory_stats": {}, "memory_summary": "", "_lazy_init": None,
     "is_current_stream_capturing": False,
     "get_device_properties": SimpleNamespace(
         name="recorded CUDA", major=8, minor=0, total_memory=2**34, multi_processor_count=100
@@ -261,6 +262,8 @@ def _makers(log: Log, placed: Placed) -> Iterator[Change]:
         prepare(*bound.args, **bound.kwargs)
 
     class Generator(torch.Generator):
+        place: torch.device
+
         def __new__(cls, device: Any = "cpu") -> Any:
             if is_cuda(device):
                 log.note("makes a generator")
@@ -270,8 +273,7 @@ def _makers(log: Log, placed: Placed) -> Iterator[Change]:
 
         @property
         def device(self) -> torch.device:  # type: ignore[override]
-            place: torch.device = self.place  # type: ignore[attr-defined]
-            return place
+            return self.place
 
     parameter: Any = torch.nn.Parameter
     make = parameter.__new__

@@ -2,10 +2,13 @@
 
 import os
 import random
+import sys
 import time
 from collections.abc import Callable
 from itertools import count
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 CHANNELS = {"MNIST": 1, "FashionMNIST": 1, "CIFAR10": 3, "CIFAR100": 3}
 
@@ -26,9 +29,11 @@ def prepare() -> None:
     torch.manual_seed(0)
     random.seed(0)
     import numpy
-    from torchvision import datasets
+    from torchvision import datasets  # type: ignore[import-not-found]
 
     numpy.random.seed(0)
+    numpy.Inf = numpy.inf  # type: ignore[attr-defined]  # as it was up to NumPy 1
+    sys.modules["torch.utils.tensorboard"] = SimpleNamespace(SummaryWriter=Mock)  # type: ignore[assignment]
     for name, channels in CHANNELS.items():
         setattr(datasets, name, images(channels))
     length: Any = datasets.FakeData.__len__
@@ -41,7 +46,7 @@ def prepare() -> None:
 def images(channels: int) -> Callable[..., Any]:
     """A class of data sets with 96 images."""
     import torch
-    from PIL import Image
+    from PIL import Image  # type: ignore[import-not-found]
 
     side = 28 if channels == 1 else 32
 
