@@ -99,7 +99,7 @@ def tried(clone: Path, script: dict[str, Any], packages: Path | None) -> dict[st
         write(after)
 
         def on(folder: Path, device: str) -> Run:
-            more = script.get("on_cpu" if device == "CPU" else "on_cards", [])
+            more = script.get("arguments", {}).get(device, [])
             return run(folder, [*script["command"], *more], device, packages)
 
         host = on(before, "CPU")

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-_WORDS = ["the", "O", "God", "one", "two", "bright", "slow", "quick", "host", "moves", "waits!"]
+_WORDS = ["the", "a", "one", "two", "bright", "slow", "quick", "host", "moves", "waits"]
 
 
 def main() -> None:
@@ -26,7 +26,8 @@ def main() -> None:
 
 def text(file: Path, chance: random.Random) -> None:
     """Lines of words."""
-    lines = (" ".join(chance.choices(_WORDS, k=8)) for _ in range(120))
+    lines = [" ".join(chance.choices(_WORDS, k=8)) for _ in range(120)]
+    lines[0] = "O God, O God!"  # what scripts start from has to be there
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

@@ -24,6 +24,9 @@ CARD = torch.device(KIND, 0)
 _PLAIN = frozenset({"tensor", "empty"})
 """Makers that a constructor such as `torch.cuda.FloatTensor` stands for as well."""
 
+_MIXES = frozenset({"copy_", "__getitem__", "__setitem__", "set_", "__repr__", "__format__"})
+"""What may be given tensors of several devices: values, and places in a tensor."""
+
 
 class Log:
     """What a device is asked for, in order.
@@ -59,15 +62,8 @@ class Placed:
 
     def put(self, value: Any) -> Any:
         """All tensors of a value are there from now on; it is given back."""
-        if isinstance(value, torch.Tensor):
-            self._tensors[value] = True
-        elif isinstance(value, dict):
-            self.put(list(value.values()))
-        elif isinstance(value, (tuple, list)):
-            for each in value:
-                self.put(each)
-        elif isinstance(value, torch.nn.Module):
-            self.put([*value.parameters(), *value.buffers()])
+        for each in _tensors_of(value):
+            self._tensors[each] = True
         return value
 
     def take(self, tensor: torch.Tensor) -> torch.Tensor:
@@ -75,12 +71,9 @@ class Placed:
         self._tensors.pop(tensor, None)
         return tensor
 
-    def has_any(self, values: Any) -> bool:
-        """Whether a tensor among arguments is there."""
-        return any(
-            self.has_any(each) if isinstance(each, (tuple, list)) else each in self
-            for each in values
-        )
+    def has(self, value: Any) -> bool:
+        """Whether any tensor of a value is there."""
+        return any(each in self for each in _tensors_of(value))
 
 
 class Tensors(TorchFunctionMode):
@@ -112,8 +105,13 @@ class Tensors(TorchFunctionMode):
         if "device" in named:
             return self._made(function, name, given, named)
         result = function(*given, **named)
-        is_there = self._placed.has_any(given) or self._placed.has_any(named.values())
-        return self._placed.put(result) if is_there else result
+        tensors = list(_tensors_of([given, list(named.values())]))
+        if not any(each in self._placed for each in tensors):
+            return result
+        others = (each for each in tensors if each not in self._placed)
+        if name not in _MIXES and any(each.dim() for each in others):
+            self._log.note(f"mixes devices in {name}")  # an error of a CUDA that is there
+        return self._placed.put(result)
 
     def _made(self, function: Any, name: str, given: Any, named: Any) -> Any:
         """`torch.ones(2, device=...)`."""
@@ -240,6 +238,20 @@ def is_cuda(device: object) -> bool:
     if isinstance(device, str):
         return device.partition(":")[0] == KIND
     return type(device) is int
+
+
+def _tensors_of(value: Any) -> Iterator[torch.Tensor]:
+    """The tensors of a value: in sequences, tables and modules."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, dict):
+        yield from _tensors_of(list(value.values()))
+    elif isinstance(value, (tuple, list)):
+        for each in value:
+            yield from _tensors_of(each)
+    elif isinstance(value, torch.nn.Module):
+        yield from value.parameters()
+        yield from value.buffers()
 
 
 def _is_device(value: object) -> bool:

@@ -2,6 +2,7 @@
 
 import contextlib
 import inspect
+import os
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -223,18 +224,33 @@ def _precision(log: Log) -> Iterator[Change]:
 
 
 def _files(log: Log, placed: Placed) -> Iterator[Change]:
-    """`torch.load` and where it puts what is loaded."""
-    load = torch.load
+    """`torch.save`, and where `torch.load` puts what is loaded."""
+    load, save = torch.load, torch.save
+    saved: set[str] = set()
+    """Files with tensors that are there."""
+
+    def noted(content: Any, file: Any, *given: Any, **named: Any) -> None:
+        save(content, file, *given, **named)
+        if placed.has(content):
+            saved.add(_file_of(file))
 
     def loaded(file: Any, map_location: Any = None, *given: Any, **named: Any) -> Any:
         place = map_location(_Storage(), "cpu") if callable(map_location) else map_location
         found = load(file, "cpu", *given, **named)
         if is_cuda(place):
             log.note(f"loads to {_card(place)}")
-            return placed.put(found)
-        return found
+        is_there = _file_of(file) in saved if place is None else is_cuda(place)
+        return placed.put(found) if is_there else found
 
     yield torch, "load", loaded
+    yield torch, "save", noted
+
+
+def _file_of(file: Any) -> str:
+    """What a file is known by: its path, if it has one."""
+    if isinstance(file, (str, os.PathLike)):
+        return os.path.abspath(file)  # noqa: PTH100  # which may be bytes
+    return os.path.abspath(file.name) if hasattr(file, "name") else str(id(file))  # noqa: PTH100
 
 
 class _Storage:
