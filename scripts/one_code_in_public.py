@@ -100,7 +100,8 @@ def tried(clone: Path, script: dict[str, Any], packages: Path | None) -> dict[st
 
         def on(folder: Path, device: str) -> Run:
             more = script.get("arguments", {}).get(device, [])
-            return run(folder, [*script["command"], *more], device, packages)
+            environment = script.get("environment", {})
+            return run(folder, [*script["command"], *more], device, packages, environment)
 
         host = on(before, "CPU")
         return {
@@ -134,12 +135,19 @@ def write(folder: Path) -> None:
     )
 
 
-def run(folder: Path, command: Sequence[str], device: str, packages: Path | None) -> Run:
+def run(
+    folder: Path,
+    command: Sequence[str],
+    device: str,
+    packages: Path | None,
+    environment: dict[str, str],
+) -> Run:
     """Run a script in a copy of its folder."""
     with tempfile.TemporaryDirectory() as scratch:
         copy, events = Path(scratch, "copy"), Path(scratch, "events.json")
         shutil.copytree(folder, copy)
-        ended = started(copy, command, device, [packages] if packages else [], events)
+        given = {**environment, "NPULENS_EVENTS": str(events)}
+        ended = started(copy, command, device, [packages] if packages else [], given)
         last = ended.stderr.strip().rpartition("\n")[2][:120] if ended.returncode else ""
         printed = ended.stdout or ended.stderr  # loggers write to the latter
         numbers = [float(n) for n in _NUMBER.findall(printed)]
@@ -148,7 +156,11 @@ def run(folder: Path, command: Sequence[str], device: str, packages: Path | None
 
 
 def started(
-    folder: Path, command: Sequence[str], device: str, packages: list[Path], events: Path
+    folder: Path,
+    command: Sequence[str],
+    device: str,
+    packages: list[Path],
+    given: dict[str, str],
 ) -> subprocess.CompletedProcess[str]:
     """Run a script where it is, until it ends or takes too long."""
     emulator = [SERVER, SERVER / "npulens_emulator" / "stand_in"]
@@ -156,9 +168,9 @@ def started(
     paths = [*paths, HERE / "public_scripts", *(each.resolve() for each in packages), folder]
     environment = {
         **os.environ,
+        **given,
         "PYTHONPATH": os.pathsep.join(map(str, paths)),
         "NPULENS_PUBLIC_SCRIPT": "1",
-        "NPULENS_EVENTS": str(events),
         "MPLBACKEND": "Agg",
         "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1",  # scripts load whole models
         "OMP_NUM_THREADS": "1",  # sums of several threads differ from run to run

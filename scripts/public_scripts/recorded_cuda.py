@@ -24,7 +24,9 @@ CARD = torch.device(KIND, 0)
 _PLAIN = frozenset({"tensor", "empty"})
 """Makers that a constructor such as `torch.cuda.FloatTensor` stands for as well."""
 
-_MIXES = frozenset({"copy_", "__getitem__", "__setitem__", "set_", "__repr__", "__format__"})
+_MIXES = frozenset(
+    {"_has_compatible_shallow_copy_type", "copy_", "__getitem__", "__setitem__", "set_", "__repr__"}
+)
 """What may be given tensors of several devices: values, and places in a tensor."""
 
 
