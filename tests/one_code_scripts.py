@@ -184,6 +184,14 @@ SCRIPTS = {
         'file.seek(0)\nplace = "cuda:0" if torch.cuda.is_available() else "cpu"\n'
         "model.load_state_dict(torch.load(file, map_location=place))\n" + STEP
     ),
+    "scaler of a card": (
+        'device = "cuda" if torch.cuda.is_available() else "cpu"\nrank = 0\n'
+        'if torch.cuda.is_available():\n    device = f"cuda:{rank}"\n'
+        'kind = "cuda" if "cuda" in device else "cpu"\n'
+        + MODEL
+        + "scaler = torch.cuda.amp.GradScaler()\n"
+        "with torch.autocast(kind, enabled=kind != 'cpu'):\n    y = model(x)\n" + STEP
+    ),
     # what a helper is given
     "given to a function": (
         "def ones(n, device):\n    return torch.ones(n, device=device)\n"
