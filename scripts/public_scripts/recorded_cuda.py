@@ -102,6 +102,8 @@ class Tensors(TorchFunctionMode):
             special = getattr(self, f"_tensor_{name}", None)
             if special is not None:
                 return special(function, *given, **named)
+        if function is torch.device and len(given) == 1 and type(given[0]) is int:
+            return torch.device(KIND, given[0])  # the host knows no numbers of cards
         if function in _device_constructors() and named.get("device") is None:
             named.update(_default_device())
         if "device" in named:
@@ -196,9 +198,6 @@ class Tensors(TorchFunctionMode):
     def _tensor_pin_memory(self, _: Any, tensor: Any, *given: Any) -> Any:
         self._log.note("pins a tensor")
         return tensor
-
-    def _tensor_record_stream(self, _: Any, tensor: Any, stream: Any) -> None:
-        self._log.note("records a stream of a tensor")
 
     def _tensor_numpy(self, function: Any, tensor: Any, **named: Any) -> Any:
         if tensor in self._placed and not named.get("force"):

@@ -162,6 +162,8 @@ def _streams(log: Log) -> Iterator[Change]:
         yield torch.accelerator, "device_index", entering("a card")
     yield from _both("current_stream", _answering(current))
     yield torch.cuda, "default_stream", _answering(current)
+    yield torch.Tensor, "record_stream", _noting(log, "records a stream of a tensor", None)
+    yield torch.nn.parallel._functions, "_get_stream", _answering(current)
     yield from _both("set_stream", _noting(log, "set_stream", None))
 
 
