@@ -1,14 +1,19 @@
 """Runs public scripts as they are and as the device-agnostic style writes them, and compares.
 
-    python scripts/one_code_in_public.py CLONES [--packages FOLDER]
+    python scripts/one_code_in_public.py CLONES [--packages FOLDER] [--only TEXT]
 
 CLONES holds clones of the projects in `public_scripts/scripts.json`, by their names without their
-owners. What is not there is skipped, and said. Each script runs four times: as it is
-on the CPU; as it is written on the CPU, where no torch_npu is; as it is written on the emulated
-NPU; and as it is there, with `transfer_to_npu`. The numbers that they print have to be equal: of
-the second run with the first, of the third with the first or the fourth. Scripts may do something
-else where there is an accelerator, shuffle say. `--packages` holds torchvision and the like if
-npulens' own environment has none. Nothing of the projects is kept.
+owners. What is not there is skipped, and said. Each script runs as it is and as it is written
+
+* on the CPU, where no torch_npu is: the same numbers have to be printed;
+* on a CUDA of recorded calls (`public_scripts/recorded_cuda.py`): the same numbers, and the same is
+  asked of the device in the same order;
+* on the emulated NPU: what is written prints the numbers of the CPU, or those that the script
+  prints there as it is, with `transfer_to_npu`. Scripts may do something else where there is an
+  accelerator, shuffle say.
+
+`--packages` holds torchvision and the like if npulens' own environment has none. Data is made up
+(`public_scripts/made_up.py`), and clocks run alike. Nothing of the projects is kept.
 """
 
 import argparse
@@ -19,76 +24,105 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 HERE = Path(__file__).resolve().parent
 SERVER = HERE.parent / "server"
 _NUMBER = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
 _RUNNER = """
 import os, runpy, sys
-{imports}
+{before}
 sys.argv = sys.argv[1:]
 sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[0])))
 runpy.run_path(sys.argv[0], run_name="__main__")
 """
 _NPU = "import torch_npu"
-_SHIM = f"{_NPU}\nfrom torch_npu.contrib import transfer_to_npu"
+_BEFORE = {
+    "CPU": "",
+    "CUDA": "import recorded_cuda; recorded_cuda.begin(os.environ['NPULENS_EVENTS'])",
+    "NPU": _NPU,
+    "shim": f"{_NPU}\nfrom torch_npu.contrib import transfer_to_npu",
+}
+"""What comes before a script, by the device it runs on."""
 _SECONDS = 300
 
 
 class Run(NamedTuple):
-    """How a run ended, and the numbers that it printed."""
+    """How a run ended, the numbers that it printed, and on CUDA what it asked for."""
 
     code: int
     numbers: list[float]
     error: str
+    events: list[str] | None = None
+
+
+class Verdict(NamedTuple):
+    """What comes of a script on one device; `None` if it does not run there as it is."""
+
+    agrees: bool | None
+    words: str
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("clones", type=Path, metavar="CLONES")
     parser.add_argument("--packages", type=Path, metavar="FOLDER")
+    parser.add_argument("--only", default="", metavar="TEXT", help="scripts whose names have it")
     asked = parser.parse_args()
     scripts = json.loads((HERE / "public_scripts" / "scripts.json").read_text(encoding="utf-8"))
-    verdicts = []
+    agreeing = tried_scripts = 0
     for script in scripts:
+        name = " ".join([script["project"], script["folder"], script["command"][0]])
         clone = asked.clones / script["project"].partition("/")[2]
-        name = f"{script['project']} {script['folder']}"
-        verdict = tried(clone, script, asked.packages) if clone.is_dir() else "skipped: no clone"
-        verdicts.append(verdict)
-        print(f"{name}: {verdict}", flush=True)
-    print(f"{sum(v.startswith('agrees') for v in verdicts)} of {len(scripts)} agree")
+        if asked.only not in name:
+            continue
+        if not clone.is_dir():
+            print(f"{name}: skipped, no clone", flush=True)
+            continue
+        verdicts = tried(clone, script, asked.packages)
+        print(f"{name}:", "; ".join(f"{d} {v.words}" for d, v in verdicts.items()), flush=True)
+        found = [verdict.agrees for verdict in verdicts.values()]
+        agreeing += False not in found and True in found
+        tried_scripts += 1
+    print(f"{agreeing} of {tried_scripts} agree")
 
 
-def tried(clone: Path, script: dict[str, str | list[str]], packages: Path | None) -> str:
-    """What comes of one script."""
-    commit, folder = f"{script['commit']}", f"{script['folder']}"
-    command = list(script["command"])
+def tried(clone: Path, script: dict[str, Any], packages: Path | None) -> dict[str, Verdict]:
+    """What comes of one script, by device."""
     with tempfile.TemporaryDirectory() as scratch:
         before, after = Path(scratch, "before"), Path(scratch, "after")
-        before.mkdir()
-        archive = ["git", "-C", str(clone), "archive", commit, "--", f"{folder}/*.py"]
-        packed = subprocess.run(archive, capture_output=True, check=True).stdout
-        depth = f"--strip-components={len(Path(folder).parts)}"
-        subprocess.run(["tar", "x", "-C", str(before), depth], input=packed, check=True)
-        (before / "results").mkdir()
+        unpack(clone, script, before)
         shutil.copytree(before, after)
         write(after)
-        original = run(before, command, "", packages)
-        if original.code:
-            return f"does not run as it is: {original.error}"
-        host, npu = run(after, command, "", packages), run(after, command, _NPU, packages)
-        if host.code or npu.code:
-            return f"FAILS: {host.error or npu.error}"
-        if host.numbers != original.numbers:
-            return "DIFFERS on the CPU"
-        if npu.numbers == original.numbers:
-            return f"agrees everywhere, {len(npu.numbers)} numbers"
-        shimmed = run(before, command, _SHIM, packages)
-        is_same = npu.numbers == shimmed.numbers
-        return "agrees with the original on each device" if is_same else "DIFFERS on the NPU"
+
+        def on(folder: Path, device: str) -> Run:
+            more = script.get("arguments", {}).get(device, [])
+            environment = script.get("environment", {})
+            return run(folder, [*script["command"], *more], device, packages, environment)
+
+        host = on(before, "CPU")
+        return {
+            "CPU": compared(host, on(after, "CPU")),
+            "CUDA": compared(on(before, "CUDA"), on(after, "CUDA")),
+            "NPU": compared_on_npu(on(after, "NPU"), host, lambda: on(before, "shim")),
+        }
+
+
+def unpack(clone: Path, script: dict[str, Any], folder: Path) -> None:
+    """Put a script's folder into another, with the data that it reads."""
+    folder.mkdir()
+    files = [f"{script['folder']}/{each}" for each in ["*.py", *script.get("files", [])]]
+    archive = ["git", "-C", str(clone), "archive", script["commit"], "--", *files]
+    packed = subprocess.run(archive, capture_output=True, check=True).stdout
+    depth = f"--strip-components={len(Path(script['folder']).parts)}"
+    subprocess.run(["tar", "x", "-C", str(folder), depth], input=packed, check=True)
+    (folder / "results").mkdir(exist_ok=True)
+    maker = [sys.executable, str(HERE / "public_scripts" / "made_up.py"), str(folder)]
+    given = json.dumps(script.get("data", {}))
+    subprocess.run(maker, input=given, text=True, check=True)
 
 
 def write(folder: Path) -> None:
@@ -101,27 +135,88 @@ def write(folder: Path) -> None:
     )
 
 
-def run(folder: Path, command: Sequence[str], imports: str, packages: Path | None) -> Run:
-    """Run a script; `imports` come before it."""
-    paths = [SERVER, SERVER / "npulens_emulator" / "stand_in"] if imports else []
-    paths.append(HERE / "public_scripts")
-    paths += [] if packages is None else [packages.resolve()]
+def run(
+    folder: Path,
+    command: Sequence[str],
+    device: str,
+    packages: Path | None,
+    environment: dict[str, str],
+) -> Run:
+    """Run a script in a copy of its folder."""
+    with tempfile.TemporaryDirectory() as scratch:
+        copy, events = Path(scratch, "copy"), Path(scratch, "events.json")
+        shutil.copytree(folder, copy)
+        given = {**environment, "NPULENS_EVENTS": str(events)}
+        ended = started(copy, command, device, [packages] if packages else [], given)
+        last = ended.stderr.strip().rpartition("\n")[2][:120] if ended.returncode else ""
+        printed = ended.stdout or ended.stderr  # loggers write to the latter
+        numbers = [float(n) for n in _NUMBER.findall(printed)]
+        noted = json.loads(events.read_text(encoding="utf-8")) if events.exists() else None
+        return Run(ended.returncode, numbers, last, noted)
+
+
+def started(
+    folder: Path,
+    command: Sequence[str],
+    device: str,
+    packages: list[Path],
+    given: dict[str, str],
+) -> subprocess.CompletedProcess[str]:
+    """Run a script where it is, until it ends or takes too long."""
+    emulator = [SERVER, SERVER / "npulens_emulator" / "stand_in"]
+    paths = emulator if device in ("NPU", "shim") else []
+    paths = [*paths, HERE / "public_scripts", *(each.resolve() for each in packages), folder]
     environment = {
         **os.environ,
+        **given,
         "PYTHONPATH": os.pathsep.join(map(str, paths)),
         "NPULENS_PUBLIC_SCRIPT": "1",
         "MPLBACKEND": "Agg",
+        "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1",  # scripts load whole models
         "OMP_NUM_THREADS": "1",  # sums of several threads differ from run to run
     }
-    arguments = [sys.executable, "-W", "ignore", "-c", _RUNNER.format(imports=imports), *command]
+    before = _BEFORE[device]
+    arguments = [sys.executable, "-W", "ignore", "-c", _RUNNER.format(before=before), *command]
     try:
-        ended = subprocess.run(
+        return subprocess.run(
             arguments, cwd=folder, env=environment, capture_output=True, text=True, timeout=_SECONDS
         )
     except subprocess.TimeoutExpired:
-        return Run(1, [], f"no end within {_SECONDS} s")
-    last = ended.stderr.strip().rpartition("\n")[2] if ended.returncode else ""
-    return Run(ended.returncode, [float(n) for n in _NUMBER.findall(ended.stdout)], last)
+        return subprocess.CompletedProcess(arguments, 1, "", f"no end within {_SECONDS} s")
+
+
+def compared(before: Run, after: Run) -> Verdict:
+    """A script as it is and as it is written, on one device."""
+    if before.code:
+        return Verdict(None, f"does not run as it is ({before.error})")
+    if after.code:
+        return Verdict(False, f"FAILS ({after.error})")
+    if after.numbers != before.numbers:
+        return Verdict(False, "DIFFERS in numbers")
+    if before.events is None or after.events is None:
+        return Verdict(True, f"agrees in {len(after.numbers)} numbers")
+    if not before.events:
+        return Verdict(None, "is asked for nothing")
+    pairs = enumerate(zip_longest(before.events, after.events))
+    difference = next(((i, old, new) for i, (old, new) in pairs if old != new), None)
+    if difference is not None:
+        at, old, new = difference
+        return Verdict(False, f"DIFFERS at event {at}: {old!r} became {new!r}")
+    numbers, events = len(after.numbers), len(after.events)
+    return Verdict(True, f"agrees in {numbers} numbers and {events} events")
+
+
+def compared_on_npu(npu: Run, host: Run, as_it_is: Callable[[], Run]) -> Verdict:
+    """What is written on the NPU, compared with the CPU or with the script as it is there."""
+    if not npu.code and not host.code and npu.numbers == host.numbers:
+        return Verdict(True, "agrees with the CPU")
+    shimmed = as_it_is()
+    if shimmed.code:
+        return Verdict(None, f"does not run as it is ({shimmed.error})")
+    if npu.code:
+        return Verdict(False, f"FAILS ({npu.error})")
+    is_same = npu.numbers == shimmed.numbers
+    return Verdict(is_same, "agrees with the original there" if is_same else "DIFFERS in numbers")
 
 
 if __name__ == "__main__":

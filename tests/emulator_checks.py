@@ -254,6 +254,10 @@ def check_devices_streams_and_events() -> None:
     torch.accelerator.set_device_index(1)
     assert torch.ones(1).to("npu").device.index == torch.accelerator.current_device_index() == 1
     torch.accelerator.set_device_index(0)
+    torch.npu.mstx.range_push("step")
+    with torch.npu.mstx.mstx_range("forward"):
+        torch.npu.mstx.range_end(torch.npu.mstx.range_start("part"))
+    torch.npu.mstx.range_pop()
     start, end = (torch.npu.Event(enable_timing=True) for _ in range(2))
     with torch.npu.stream(torch.npu.Stream()) as stream:
         start.record()

@@ -184,6 +184,14 @@ SCRIPTS = {
         'file.seek(0)\nplace = "cuda:0" if torch.cuda.is_available() else "cpu"\n'
         "model.load_state_dict(torch.load(file, map_location=place))\n" + STEP
     ),
+    "scaler of a card": (
+        'device = "cuda" if torch.cuda.is_available() else "cpu"\nrank = 0\n'
+        'if torch.cuda.is_available():\n    device = f"cuda:{rank}"\n'
+        'kind = "cuda" if "cuda" in device else "cpu"\n'
+        + MODEL
+        + "scaler = torch.cuda.amp.GradScaler()\n"
+        "with torch.autocast(kind, enabled=kind != 'cpu'):\n    y = model(x)\n" + STEP
+    ),
     # what a helper is given
     "given to a function": (
         "def ones(n, device):\n    return torch.ones(n, device=device)\n"
@@ -219,6 +227,7 @@ SCRIPTS = {
         "torch.manual_seed(0)\nmodel = torch.nn.Linear(4, 2).cuda(args.gpu)\n"
         "x = torch.randn(3, 4).cuda(args.gpu)\n" + STEP
     ),
+    "marked": CHOICE + USE + 'torch.cuda.nvtx.range_push("step")\ntorch.cuda.nvtx.range_pop()\n',
     "made by a type": ("total = torch.cuda.FloatTensor([1.0, 2.0])\nprint(total.sum().item())\n"),
     "timed": (
         CHOICE.replace(' if torch.cuda.is_available() else "cpu"', "")
@@ -231,6 +240,6 @@ SCRIPTS = {
 
 NEEDS_CUDA = frozenset(
     {"moved", "moved by name", "moved to a card", "moved to a card or none", "made by a type"}
-    | {"timed"}
+    | {"timed", "marked"}
 )
 """Scripts that fail where there is no CUDA; written for all devices they may run there."""

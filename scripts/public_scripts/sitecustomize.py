@@ -1,11 +1,16 @@
-"""What public scripts find when they are tried: few images that are made up, and fixed seeds."""
+"""What public scripts find when they are tried: few images, fixed seeds, and clocks that agree."""
 
 import os
 import random
+import sys
+import time
 from collections.abc import Callable
+from itertools import count
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
-CHANNELS = {"MNIST": 1, "FashionMNIST": 1, "CIFAR10": 3}
+CHANNELS = {"MNIST": 1, "FashionMNIST": 1, "CIFAR10": 3, "CIFAR100": 3}
 
 
 def prepare() -> None:
@@ -24,17 +29,24 @@ def prepare() -> None:
     torch.manual_seed(0)
     random.seed(0)
     import numpy
-    from torchvision import datasets
+    from torchvision import datasets  # type: ignore[import-not-found]
 
     numpy.random.seed(0)
+    numpy.Inf = numpy.inf  # type: ignore[attr-defined]  # as it was up to NumPy 1
+    sys.modules["torch.utils.tensorboard"] = SimpleNamespace(SummaryWriter=Mock)  # type: ignore[assignment]
     for name, channels in CHANNELS.items():
         setattr(datasets, name, images(channels))
+    length: Any = datasets.FakeData.__len__
+    datasets.FakeData.__len__ = lambda self: min(length(self), 24)
+    ticks = count()
+    for name in ("time", "perf_counter", "process_time"):
+        setattr(time, name, lambda: next(ticks) / 1000)  # runs print how long something took
 
 
 def images(channels: int) -> Callable[..., Any]:
     """A class of data sets with 96 images."""
     import torch
-    from PIL import Image
+    from PIL import Image  # type: ignore[import-not-found]
 
     side = 28 if channels == 1 else 32
 

@@ -6,10 +6,10 @@ from typing import Any
 from npulens_emulator.generators import default_generators
 from npulens_emulator.memory import current_device
 from npulens_emulator.names import names_of
-from npulens_emulator.npu import devices, memory, options, random, streams
+from npulens_emulator.npu import devices, marks, memory, options, random, streams
 from npulens_emulator.patches.types import TENSOR_TYPES
 
-_MODULES: tuple[ModuleType, ...] = (devices, streams, random, memory, options)
+_MODULES: tuple[ModuleType, ...] = (devices, streams, random, memory, options, marks)
 
 
 def offered() -> dict[str, Any]:

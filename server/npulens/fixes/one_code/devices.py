@@ -104,6 +104,7 @@ class Devices:
         self._release = release
         self._name = name
         self._variables: dict[ast.AST, list[_Variable]] = {}
+        self._composed: set[str] = set()
         self._stores: dict[ast.AST, Counter[str]] = {}
         self._count = 0
         self._attributes: dict[ast.AST, _Attribute] = {}
@@ -123,6 +124,8 @@ class Devices:
 
     def _note_variables(self, node: ast.Assign | ast.AnnAssign, scope: Scope) -> None:
         for name, value in _assigned(node):
+            if _is_composed(value):
+                self._composed.add(name)
             device = _chosen(name, value, scope, self._torch)
             if device is not None:
                 function = scope.node if isinstance(scope, FunctionScope) else None
@@ -193,8 +196,15 @@ class Devices:
                 is_before = each.statement.lineno < node.lineno and each.statement not in around
                 is_other = each.name not in assigned and not _names(node, each.name)
                 if each.function is function and is_before and is_other:
-                    return each.device
+                    return self._as_used(each)
         return None
+
+    def _as_used(self, variable: _Variable) -> Device:
+        """A string is its type, unless another assignment puts the number of a card into it."""
+        name, device = variable.name, variable.device
+        if device.kind != name or name not in self._composed:
+            return device
+        return Device(name, f"{self._torch}.device({name}).type")
 
     def _note_framework(self, node: ast.ClassDef, scope: Scope) -> None:
         """A class derived from one that holds its device."""
@@ -342,6 +352,13 @@ def _is_for_any(value: ast.expr, scope: Scope) -> bool:
     calls = [each for each in arms if isinstance(each, ast.Call)]
     names = [qualified_names(each.func, scope)[:1] for each in calls]
     return names == [[_CURRENT], [_DEVICE]]
+
+
+def _is_composed(value: ast.expr) -> bool:
+    """Whether a string is put together: `f"cuda:{rank}"`, `"cuda:" + rank`."""
+    if isinstance(value, ast.Call):
+        return isinstance(value.func, ast.Attribute) and value.func.attr == "format"
+    return isinstance(value, (ast.JoinedStr, ast.BinOp))
 
 
 def _names_cuda(value: ast.expr) -> bool:
