@@ -66,6 +66,23 @@ def test_what_cannot_be_written_has_no_fix(call: str) -> None:
     assert fixed(text) == text
 
 
+WHOLE = {
+    "called": ("model = torch.load(path)\ny = model(x)", False),
+    "an attribute": ("self.net = torch.load(path)\nself.net.eval()", False),
+    "moved": ("model = torch.load(path)\nmodel.to(device)\ny = model(x)", True),
+    "moved at once": ("model = torch.load(path).to(device)\ny = model(x)", True),
+    "its values": ("state = torch.load(path)\nmodel.load_state_dict(state['model'])", True),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_a_whole_model_that_nothing_moves_is_not_left_on_the_host(name: str) -> None:
+    snippet, is_written = WHOLE[name]
+    text = f"import torch\n\n{snippet}\n"
+    check(text.replace("torch.load", "⟦NPU117:torch.load⟧"))
+    assert ("map_location" in fixed(text)) is is_written
+
+
 def test_other_names_of_the_function() -> None:
     check(
         code(

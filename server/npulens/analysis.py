@@ -27,6 +27,7 @@ from npulens.checks.one_code import with_one_code
 from npulens.checks.optional_code import OptionalCode
 from npulens.checks.other_files.cpp_bindings import cpp_binding_findings
 from npulens.checks.other_files.launch_files import comments_of, is_run_by_service, launch_findings
+from npulens.checks.python.devices.checkpoints import with_loaded_models
 from npulens.checks.python.devices.result_members import with_result_members
 from npulens.checks.python.devices.shim_imports import missing_shim
 from npulens.checks.python.libraries.library_uses import deduplicated
@@ -240,7 +241,7 @@ def _python_findings(
     report_libraries(ledger, module, target.project, None if is_overruled else catalogue)
     if not is_overruled:
         open_refused(ledger, module)
-    findings = with_needless_imports(ledger.open, module)
+    findings = with_loaded_models(with_needless_imports(ledger.open, module), module)
     if target.style is MigrationStyle.DEVICE_AGNOSTIC:
         findings = with_one_code(findings, module, target.torch_version)
     if target.shim is Shim.MISSING and not any(

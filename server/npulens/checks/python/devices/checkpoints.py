@@ -1,19 +1,28 @@
 """Checkpoints that are loaded to where they were saved."""
 
 import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from npulens.catalog.model import Applicability, Edit, Fix
+from npulens.catalog.model import Applicability, Edit, Finding, Fix
 from npulens.checks.arguments import is_spread, keyword_of
 from npulens.checks.context import Context
 from npulens.checks.titles import use
+from npulens.checks.whole_module import WholeModule
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.scopes import Scope
+from npulens.syntax.values import Name, dotted_name
+from npulens.syntax.walking import nodes_below
+from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
 _LOADERS = frozenset({"torch.load", "torch.jit.load", "torch.serialization.load"})
 _PLACE = "map_location"
 _BEFORE_PLACE = 1
 """How many positional arguments there are before it."""
+_RULE = "checkpoint-device"
+_MOVING = frozenset({"to", "cuda", "npu"})
+_OF_MODULES = frozenset({"eval", "train", "parameters", "forward", "generate", "children"})
 
 
 def loaded(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -24,7 +33,7 @@ def loaded(node: ast.AST, scope: Scope, context: Context) -> None:
     if len(node.args) > _BEFORE_PLACE or is_spread(node) or keyword_of(node, _PLACE) is not None:
         return
     names = _LOADERS.intersection(qualified_names(node.func, scope))
-    rule = context.catalogue.rule_named("checkpoint-device")
+    rule = context.catalogue.rule_named(_RULE)
     if not names or rule is None:
         return
     start, end = context.span(node.args[0])
@@ -36,3 +45,46 @@ def loaded(node: ast.AST, scope: Scope, context: Context) -> None:
         fixes.append(Fix(use(f'{_PLACE}="cpu"'), Applicability.UNSAFE, (edit,)))
     symbol = min(names, key=len)
     context.report(rule, context.span(node.func), symbol, fixes, replacement=f'{_PLACE}="cpu"')
+
+
+def with_loaded_models(findings: Sequence[Finding], module: WholeModule) -> list[Finding]:
+    """The findings without a fix where a whole model is loaded that nothing moves afterwards.
+
+    It would stay on the host, and fail with data of the device.
+    """
+    loading = [each for each in findings if each.rule.name == _RULE and each.fixes]
+    if not loading:
+        return list(findings)
+    lines = LineMap(module.text)
+    used, called = _uses(module.tree)
+    unmoved = {
+        lines.offset(call.func.end_lineno or 0, call.func.end_col_offset or 0)
+        for call, name in _assigned_calls(module.tree)
+        if (name in called or used.get(name, set()) & _OF_MODULES)
+        and not used.get(name, set()) & _MOVING
+    }
+    return [
+        replace(each, fixes=()) if each in loading and each.span.end in unmoved else each
+        for each in findings
+    ]
+
+
+def _uses(tree: ast.Module) -> tuple[dict[Name, set[str]], set[Name]]:
+    """The attributes that names are asked for, and the names that are called."""
+    used: dict[Name, set[str]] = {}
+    called: set[Name] = set()
+    for node in nodes_below(tree):
+        if isinstance(node, ast.Attribute) and (owner := dotted_name(node.value)) is not None:
+            used.setdefault(owner, set()).add(node.attr)
+        elif isinstance(node, ast.Call) and (callee := dotted_name(node.func)) is not None:
+            called.add(callee)
+    return used, called
+
+
+def _assigned_calls(tree: ast.Module) -> Iterator[tuple[ast.Call, Name]]:
+    """Calls whose result a variable or an attribute gets, with its name."""
+    for node in nodes_below(tree):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+            name = dotted_name(node.targets[0])
+            if name is not None:
+                yield node.value, name
