@@ -740,14 +740,6 @@ def test_agnostic_style_names_no_other_vendor(case: Case) -> None:
     assert import_problems(text) == []
 
 
-@parametrized(
-    [case for case in CASES if case.symbol in ACCELERATOR and case.spelling == "full"],
-)
-def test_before_the_accelerator_agnostic_style_writes_nothing(case: Case) -> None:
-    old = Target(TorchVersion(2, 5), MigrationStyle.DEVICE_AGNOSTIC)
-    assert fixed(case.code.text, old) == case.code.text
-
-
 INTRODUCED = (
     'device = torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")'
 )

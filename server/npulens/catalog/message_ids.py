@@ -475,6 +475,8 @@ if TYPE_CHECKING:
         "check.needed-here",
         "check.stops-without-library",
         "check.no-neutral-way",
+        "check.arm-for-cuda",
+        "check.one-card",
         "check.file-for-each",
         "check.packages-for-each",
         "check.setting-for-each",

@@ -17,6 +17,7 @@ from npulens.catalog.model import (
     MigrationStyle,
     TorchVersion,
 )
+from npulens.checks.shared_rules import DATA_PARALLEL_RULE
 from npulens.checks.whole_module import WholeModule
 from npulens.fixes.one_code.module_rewriting import Rewriting, rewritten
 from npulens.fixes.one_code.neutral_functions import CUDA
@@ -45,13 +46,16 @@ def with_one_code(
     written = _written(ours, module, release)
     if written is None:
         return list(map(without_vendors, findings))
-    fix = _fix(written, ours, module)
-    return [
-        replace(each, fixes=(fix,))
-        if is_about_devices(each) and each.span in written.places
-        else without_vendors(each)
-        for each in findings
-    ]
+    fixes = (_fix(written, ours, module),) if written.edits else ()
+    return [_with_fix(each, fixes, written) for each in findings]
+
+
+def _with_fix(finding: Finding, fixes: tuple[Fix, ...], written: Rewriting) -> Finding:
+    if is_about_devices(finding) and finding.span in written.places:
+        return replace(finding, fixes=fixes)
+    if is_about_devices(finding) and finding.span in written.arms:
+        return replace(finding, fixes=()).with_note(message("check.arm-for-cuda"))
+    return without_vendors(finding)
 
 
 def _written(
@@ -106,7 +110,9 @@ def without_vendors(finding: Finding) -> Finding:
     fixes = tuple(fix for fix in finding.fixes if not _is_for_vendor(fix, finding))
     if fixes or finding.rule.family not in _NOTED:
         return replace(finding, fixes=fixes)
-    return replace(finding, fixes=()).with_note(message("check.no-neutral-way"))
+    is_wrapper = finding.rule.name == DATA_PARALLEL_RULE
+    note = message("check.one-card" if is_wrapper else "check.no-neutral-way")
+    return replace(finding, fixes=()).with_note(note)
 
 
 def _is_for_vendor(fix: Fix, finding: Finding) -> bool:

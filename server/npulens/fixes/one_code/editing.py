@@ -28,6 +28,7 @@ class Editing:
     Attributes:
         edits: The edits.
         places: Those places of `found` and around that they take away.
+        arms: Those of conditions that stay, because they lead to code for CUDA alone.
         is_sure: Whether every device does what the original did, as far as this part goes.
     """
 
@@ -42,6 +43,7 @@ class Editing:
     ) -> None:
         self.edits: list[Edit] = []
         self.places: set[Span] = set()
+        self.arms: set[Span] = set()
         self.is_sure = True
         self._script = script
         self._opened: ast.Call | None = None

@@ -39,11 +39,13 @@ class Rewriting(NamedTuple):
     Attributes:
         edits: All edits of the module.
         places: Places of CUDA that they take away.
+        arms: Conditions that stay, because they lead to code for CUDA alone.
         is_sure: Whether every device does what the original did there, or its port.
     """
 
     edits: tuple[Edit, ...]
     places: frozenset[Span]
+    arms: frozenset[Span]
     is_sure: bool
 
 
@@ -71,10 +73,11 @@ def rewritten(
             break
     else:
         return None
-    if not rewriter.edits:
-        return None
-    edits = [*rewriter.edits] if added is None else [added, *rewriter.edits]
-    return Rewriting(joined(edits), frozenset(rewriter.places), rewriter.is_all_sure)
+    edits = [*rewriter.edits]
+    if edits and added is not None:
+        edits = [added, *edits]
+    gone, arms = frozenset(rewriter.places), frozenset(rewriter.arms)
+    return Rewriting(joined(edits), gone, arms, rewriter.is_all_sure)
 
 
 def _import(script: Script) -> Edit | None:

@@ -36,7 +36,7 @@ class VendorArms(Strings):
 
     def _arm(self, statement: ast.Expr, scope: Scope) -> None:
         """`torch.cuda.nvtx.range_push("x")`: statements of their own, those that follow with it."""
-        run = list(self._run_from(statement, scope))
+        run = [] if self._is_behind_backend(statement) else list(self._run_from(statement, scope))
         device = self._devices.at(statement.value, scope) if run else None
         if device is None:
             return
@@ -57,6 +57,14 @@ class VendorArms(Strings):
             self.places.add(each.place)
             self._done.update(nodes_below(each.statement))
         self.is_sure = False
+
+    def _is_behind_backend(self, node: ast.AST) -> bool:
+        """Whether a check for nccl leads to a statement, which is an arm for CUDA."""
+        while (owner := self._owners.get(node)) is not None:
+            if isinstance(owner, ast.If) and "nccl" in self._script.source(owner.test):
+                return True
+            node = owner
+        return False
 
     def _run_from(self, statement: ast.Expr, scope: Scope) -> Iterator[_OfCuda]:
         """A statement for CUDA alone, and those on the lines right behind it."""
@@ -110,6 +118,7 @@ class VendorArms(Strings):
             if found and not self.places.intersection(found):
                 self.edits = [each for each in self.edits if each not in edits]
                 self.places -= {each for each in self.places if _is_in(each, test)}
+                self.arms.update(each for each in self._found if _is_in(each, test))
 
     def _statement_led_by(self, node: ast.AST) -> ast.If | ast.IfExp | None:
         """What is led by a condition that a node is, or is a part of."""
