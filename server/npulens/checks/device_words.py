@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from npulens.catalog.messages import message
 from npulens.catalog.model import (
@@ -165,8 +166,7 @@ def _constant(node: ast.expr, word: Word, scope: Scope, context: Context) -> Ite
         yield node, None
 
 
-def _joined(node: ast.expr, word: Word, scope: Scope, context: Context) -> Iterator[Found]:
-    assert isinstance(node, ast.JoinedStr)
+def _joined(node: ast.JoinedStr, word: Word, scope: Scope, context: Context) -> Iterator[Found]:
     pattern = word.literal if len(node.values) == 1 else word.open_end
     if node.values and _matches(pattern, node.values[0]):
         yield node, None
@@ -175,8 +175,7 @@ def _joined(node: ast.expr, word: Word, scope: Scope, context: Context) -> Itera
 _DISPLAYS = (ast.List, ast.Tuple)
 
 
-def _binary(node: ast.expr, word: Word, scope: Scope, context: Context) -> Iterator[Found]:
-    assert isinstance(node, ast.BinOp)
+def _binary(node: ast.BinOp, word: Word, scope: Scope, context: Context) -> Iterator[Found]:
     if isinstance(node.op, ast.Mod):
         yield from literals(node.left, word, scope, context)
     elif isinstance(node.left, _DISPLAYS) or isinstance(node.right, _DISPLAYS):
@@ -188,9 +187,10 @@ def _binary(node: ast.expr, word: Word, scope: Scope, context: Context) -> Itera
         yield node.left, None
 
 
-def _alternatives(node: ast.expr, word: Word, scope: Scope, context: Context) -> Iterator[Found]:
+def _alternatives(
+    node: ast.IfExp | ast.BoolOp, word: Word, scope: Scope, context: Context
+) -> Iterator[Found]:
     """The values of `a if test else b` and `a or b`, with what settles the arms."""
-    assert isinstance(node, (ast.IfExp, ast.BoolOp))
     if isinstance(node, ast.BoolOp):
         values = context.regions.operands(node, scope)
     else:
@@ -201,9 +201,8 @@ def _alternatives(node: ast.expr, word: Word, scope: Scope, context: Context) ->
             yield literal, settled or inner
 
 
-def _call(node: ast.expr, word: Word, scope: Scope, context: Context) -> Iterator[Found]:
+def _call(node: ast.Call, word: Word, scope: Scope, context: Context) -> Iterator[Found]:
     """`"cuda:{}".format(rank)`, and what declares a default or the choices of an option."""
-    assert isinstance(node, ast.Call)
     if isinstance(node.func, ast.Attribute) and node.func.attr == "format":
         yield from literals(node.func.value, word, scope, context)
     elif last_identifier(node.func) in _DECLARATIONS:
@@ -212,14 +211,14 @@ def _call(node: ast.expr, word: Word, scope: Scope, context: Context) -> Iterato
             yield from literals(value, word, scope, context)
 
 
-def _lambda(node: ast.expr, word: Word, scope: Scope, context: Context) -> Iterator[Found]:
-    assert isinstance(node, ast.Lambda)
+def _lambda(node: ast.Lambda, word: Word, scope: Scope, context: Context) -> Iterator[Found]:
     yield from literals(node.body, word, scope, context)
 
 
-def _elements(node: ast.expr, word: Word, scope: Scope, context: Context) -> Iterator[Found]:
+def _elements(
+    node: ast.List | ast.Tuple | ast.Set, word: Word, scope: Scope, context: Context
+) -> Iterator[Found]:
     """A list of devices: settled if the one of the NPU is among them, or all are alike."""
-    assert isinstance(node, (ast.List, ast.Tuple, ast.Set))
     values = {element.value for element in node.elts if isinstance(element, ast.Constant)}
     settled = None
     if any(isinstance(n, ast.Constant) and n.value in _OWN_TRANSPORTS for n in nodes_below(node)):
@@ -234,9 +233,8 @@ def _elements(node: ast.expr, word: Word, scope: Scope, context: Context) -> Ite
             yield literal, settled or inner
 
 
-def _by_name(node: ast.expr, word: Word, scope: Scope, context: Context) -> Iterator[Found]:
+def _by_name(node: ast.Dict, word: Word, scope: Scope, context: Context) -> Iterator[Found]:
     """The devices of `device_map = {"": "cuda"}`; a table by device says what each one is for."""
-    assert isinstance(node, ast.Dict)
     if any(isinstance(key, ast.Constant) and key.value in ACCELERATORS for key in node.keys):
         return
     values = [value for value in node.values if isinstance(value, ast.Constant)]
@@ -246,7 +244,7 @@ def _by_name(node: ast.expr, word: Word, scope: Scope, context: Context) -> Iter
         yield from ((found, settled) for found, _ in literals(value, word, scope, context))
 
 
-_Reader = Callable[[ast.expr, Word, Scope, Context], Iterator[Found]]
+_Reader = Callable[[Any, Word, Scope, Context], Iterator[Found]]
 _LITERALS: dict[type[ast.expr], _Reader] = {
     ast.Constant: _constant,
     ast.JoinedStr: _joined,

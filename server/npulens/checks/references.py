@@ -33,9 +33,8 @@ _SEEDS_ALL_SINCE = (2, 1)
 """Source: torch/random.py, whose `_seed_custom_device` calls the plugin of a device."""
 
 
-def attribute(node: ast.AST, scope: Scope, context: Context) -> None:
+def attribute(node: ast.Attribute, scope: Scope, context: Context) -> None:
     """`torch.cuda.synchronize`, `c.synchronize`, `self.backend.synchronize`."""
-    assert isinstance(node, ast.Attribute)
     name = dotted_name(node)
     if name is None:
         _imported_module(node, scope, context)
@@ -79,18 +78,16 @@ def _member_of_result(node: ast.Attribute, scope: Scope, context: Context) -> No
                 return
 
 
-def assigned(node: ast.AST, scope: Scope, context: Context) -> None:
+def assigned(node: ast.Assign | ast.AnnAssign, scope: Scope, context: Context) -> None:
     """`dev = torch.cuda`: fixing the value mends every use of the name."""
-    assert isinstance(node, (ast.Assign, ast.AnnAssign))
     target = node.targets[0] if isinstance(node, ast.Assign) else node.target
     name = dotted_name(target)
     if name is not None and node.value is not None:
         context.notes.alias_names[node.value] = ".".join((name.root, *name.path))
 
 
-def bare_name(node: ast.AST, scope: Scope, context: Context) -> None:
+def bare_name(node: ast.Name, scope: Scope, context: Context) -> None:
     """A name that only `from torch.cuda import *` can have brought."""
-    assert isinstance(node, ast.Name)
     name = Name(node.id)
     if is_bound(node.id, scope):
         return
@@ -101,9 +98,8 @@ def bare_name(node: ast.AST, scope: Scope, context: Context) -> None:
             return
 
 
-def imported_name(node: ast.AST, scope: Scope, context: Context) -> None:
+def imported_name(node: ast.Name, scope: Scope, context: Context) -> None:
     """A use of what `from torch.cuda.amp import autocast` brings: its import says what to do."""
-    assert isinstance(node, ast.Name)
     if not context.may_be_brought(node, scope):
         return
     span = context.span(node)
@@ -136,17 +132,15 @@ def _is_within_last(span: Span, context: Context) -> bool:
     return bool(findings) and findings[-1].span.start == span.start
 
 
-def literal_getattr(node: ast.AST, scope: Scope, context: Context) -> None:
+def literal_getattr(node: ast.Call, scope: Scope, context: Context) -> None:
     """`getattr(torch, "cuda")`."""
-    assert isinstance(node, ast.Call)
     name = literal_attribute(node)
     if name is not None:
         _reference(node, name, scope, context)
 
 
-def default_tensor_type(node: ast.AST, scope: Scope, context: Context) -> None:
+def default_tensor_type(node: ast.Call, scope: Scope, context: Context) -> None:
     """`torch.set_default_tensor_type(torch.cuda.FloatTensor)`, which takes no NPU type at all."""
-    assert isinstance(node, ast.Call)
     if not context.lookups.contains("set_default_tensor_type"):
         return
     if "torch.set_default_tensor_type" not in qualified_names(node.func, scope):

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from npulens.catalog.settlements import Settlement
 from npulens.checks.context import Context
@@ -10,7 +11,8 @@ from npulens.syntax.bindings import Function, target_names
 from npulens.syntax.scopes import ClassScope, ComprehensionScope, FunctionScope, Scope
 from npulens.syntax.values import dotted_name, last_name
 
-Check = Callable[[ast.AST, Scope, Context], None]
+Check = Callable[[Any, Scope, Context], None]
+"""What looks at a node of the kinds that it is registered for."""
 Checks = Mapping[type[ast.AST], Sequence[Check]]
 
 _SKIPPED_FIELDS = frozenset(
@@ -112,8 +114,7 @@ def _placed(parts: Iterable[tuple[ast.AST, Settlement | None]], scope: Scope) ->
     return ((node, scope, settled) for node, settled in parts)
 
 
-def _function(node: ast.AST, scope: Scope, context: Context) -> Children:
-    assert isinstance(node, Function)
+def _function(node: Function, scope: Scope, context: Context) -> Children:
     settled = context.settled
     if settled is None and context.facts.signs.checks_for_npu and _CUDA_PROBE.search(node.name):
         # This file has the same question for the NPU.
@@ -136,14 +137,12 @@ def _is_in_function(scope: Scope) -> bool:
     return current is not None
 
 
-def _lambda(node: ast.AST, scope: Scope, context: Context) -> Children:
-    assert isinstance(node, ast.Lambda)
+def _lambda(node: ast.Lambda, scope: Scope, context: Context) -> Children:
     yield node.args, scope, context.settled
     yield node.body, FunctionScope(node, scope.function_parent() or scope), context.settled
 
 
-def _class(node: ast.AST, scope: Scope, context: Context) -> Children:
-    assert isinstance(node, ast.ClassDef)
+def _class(node: ast.ClassDef, scope: Scope, context: Context) -> Children:
     inner = ClassScope(node, scope.function_parent() or scope)
     outside = context.settled
     yield from _with_scope((*node.decorator_list, *node.bases, *node.keywords), scope, outside)
@@ -156,8 +155,7 @@ def _class(node: ast.AST, scope: Scope, context: Context) -> Children:
         yield statement, inner, beside
 
 
-def _comprehension(node: ast.AST, scope: Scope, context: Context) -> Children:
-    assert isinstance(node, _Comprehension)
+def _comprehension(node: _Comprehension, scope: Scope, context: Context) -> Children:
     targets = [name for part in node.generators for name in target_names(part.target)]
     inner = ComprehensionScope(targets, scope)
     results = (node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,)
@@ -168,29 +166,25 @@ def _comprehension(node: ast.AST, scope: Scope, context: Context) -> Children:
         yield from _with_scope(part.ifs, inner, settled)
 
 
-def _if(node: ast.AST, scope: Scope, context: Context) -> Children:
-    assert isinstance(node, ast.If)
+def _if(node: ast.If, scope: Scope, context: Context) -> Children:
     if context.settled is not None:
         return _all_children(node, scope, context)
     return _placed(context.regions.arms(node, scope), scope)
 
 
-def _match(node: ast.AST, scope: Scope, context: Context) -> Children:
-    assert isinstance(node, ast.Match)
+def _match(node: ast.Match, scope: Scope, context: Context) -> Children:
     yield node.subject, scope, context.settled
     for case, settled in context.regions.cases(node):
         yield case, scope, context.settled or settled
 
 
-def _case(node: ast.AST, scope: Scope, context: Context) -> Children:
-    assert isinstance(node, ast.match_case)
+def _case(node: ast.match_case, scope: Scope, context: Context) -> Children:
     settled = context.settled
     yield from _with_scope((node.pattern, node.guard), scope, settled)
     yield from _block(node.body, scope, context)
 
 
-def _try(node: ast.AST, scope: Scope, context: Context) -> Children:
-    assert isinstance(node, ast.Try)
+def _try(node: ast.Try, scope: Scope, context: Context) -> Children:
     if context.settled is not None:
         return _all_children(node, scope, context)
     return _placed(context.regions.handlers(node, scope), scope)
@@ -208,35 +202,30 @@ def _statement_with_body(node: ast.AST, scope: Scope, context: Context) -> Child
             yield from _with_scope(value if isinstance(value, list) else [value], scope, settled)
 
 
-def _handler(node: ast.AST, scope: Scope, context: Context) -> Children:
-    assert isinstance(node, ast.ExceptHandler)
+def _handler(node: ast.ExceptHandler, scope: Scope, context: Context) -> Children:
     yield from _with_scope((node.type,), scope, context.settled)
     yield from _block(node.body, scope, context)
 
 
-def _boolean(node: ast.AST, scope: Scope, context: Context) -> Children:
-    assert isinstance(node, ast.BoolOp)
+def _boolean(node: ast.BoolOp, scope: Scope, context: Context) -> Children:
     if context.settled is not None:
         return _all_children(node, scope, context)
     return _placed(context.regions.operands(node, scope), scope)
 
 
-def _conditional(node: ast.AST, scope: Scope, context: Context) -> Children:
-    assert isinstance(node, ast.IfExp)
+def _conditional(node: ast.IfExp, scope: Scope, context: Context) -> Children:
     if context.settled is not None:
         return _all_children(node, scope, context)
     return _placed(context.regions.choices(node, scope), scope)
 
 
-def _dict(node: ast.AST, scope: Scope, context: Context) -> Children:
-    assert isinstance(node, ast.Dict)
+def _dict(node: ast.Dict, scope: Scope, context: Context) -> Children:
     context.settled = context.settled or context.regions.device_table(node)
     return _all_children(node, scope, context)
 
 
-def _attribute(node: ast.AST, scope: Scope, context: Context) -> Children:
+def _attribute(node: ast.Attribute, scope: Scope, context: Context) -> Children:
     """Plain attributes of a name were looked at as a whole."""
-    assert isinstance(node, ast.Attribute)
     if dotted_name(node) is not None:
         return ()
     inner: ast.expr = node
@@ -245,8 +234,7 @@ def _attribute(node: ast.AST, scope: Scope, context: Context) -> Children:
     return ((inner, scope, context.settled),)
 
 
-def _call(node: ast.AST, scope: Scope, context: Context) -> Children:
-    assert isinstance(node, ast.Call)
+def _call(node: ast.Call, scope: Scope, context: Context) -> Children:
     settled = context.settled
     callee = node.func
     if isinstance(callee, ast.Name) and callee.id in ("getattr", "hasattr") and len(node.args) > 1:
@@ -293,14 +281,12 @@ def _shown(node: ast.AST) -> Settlement | None:
     return _TEXT if is_release or isinstance(node, ast.Constant) else None
 
 
-def _statement_expression(node: ast.AST, scope: Scope, context: Context) -> Children:
-    assert isinstance(node, ast.Expr)
+def _statement_expression(node: ast.Expr, scope: Scope, context: Context) -> Children:
     return _in_texts([node.value], scope, context.settled)
 
 
-def _raise(node: ast.AST, scope: Scope, context: Context) -> Children:
+def _raise(node: ast.Raise, scope: Scope, context: Context) -> Children:
     """The text of an error is for people."""
-    assert isinstance(node, ast.Raise)
     settled = context.settled
     if isinstance(node.exc, ast.Call):
         yield node.exc.func, scope, settled
@@ -310,8 +296,7 @@ def _raise(node: ast.AST, scope: Scope, context: Context) -> Children:
     yield from _with_scope((node.cause,), scope, settled)
 
 
-def _assert(node: ast.AST, scope: Scope, context: Context) -> Children:
-    assert isinstance(node, ast.Assert)
+def _assert(node: ast.Assert, scope: Scope, context: Context) -> Children:
     yield node.test, scope, context.settled
     if node.msg is not None:
         yield from _in_texts([node.msg], scope, context.settled)
@@ -321,7 +306,7 @@ def _all_children(node: ast.AST, scope: Scope, context: Context) -> Children:
     return _with_scope(ast.iter_child_nodes(node), scope, context.settled)
 
 
-_EXPANSIONS: dict[type[ast.AST], Callable[[ast.AST, Scope, Context], Children]] = {
+_EXPANSIONS: dict[type[ast.AST], Callable[[Any, Scope, Context], Children]] = {
     ast.FunctionDef: _function,
     ast.AsyncFunctionDef: _function,
     ast.Lambda: _lambda,

@@ -15,7 +15,7 @@ from npulens.syntax.walking import names_in, nodes_below
 from npulens.verdicts.answers import UNKNOWN, Answer, joined
 from npulens.verdicts.optional_names import without
 
-_Definition = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_Definition = Function | ast.ClassDef
 _Condition = (ast.If, ast.IfExp)
 _DEEPEST = 6
 """So many functions, each called by the next, are looked at."""
@@ -111,9 +111,8 @@ class Needs:
             node = owner
         return True
 
-    def _is_used(self, definition: ast.AST, depth: int) -> bool:
+    def _is_used(self, definition: _Definition, depth: int) -> bool:
         """Whether a function or class is used where nothing else is by default."""
-        assert isinstance(definition, _Definition)
         owner = self._owners.get(definition)
         is_hook = isinstance(owner, ast.ClassDef) and (
             definition.name.startswith("__") or definition.name == "forward"

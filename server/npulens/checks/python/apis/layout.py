@@ -16,9 +16,8 @@ _METHODS = frozenset({"to", "contiguous", "clone", "cuda", "npu", "cpu", "resize
 _FORMATS = frozenset({"torch.channels_last", "torch.channels_last_3d"})
 
 
-def memory_format(node: ast.AST, scope: Scope, context: Context) -> None:
+def memory_format(node: ast.Call, scope: Scope, context: Context) -> None:
     """`x.to(memory_format=torch.channels_last)`, `torch.empty(2, 3, memory_format=...)`."""
-    assert isinstance(node, ast.Call)
     keyword = keyword_of(node, "memory_format")
     if keyword is None:
         return
@@ -118,12 +117,11 @@ def _contiguous(
     return Fix(use(text), safety, (Edit(context.span(replaced), text),))
 
 
-def queried_choice(node: ast.AST, scope: Scope, context: Context) -> None:
+def queried_choice(node: ast.Assign, scope: Scope, context: Context) -> None:
     """`last = x.is_contiguous(memory_format=torch.channels_last)`, then `a if last else b`.
 
     Both answers are provided for, so it does not matter that the NPU gives one alone.
     """
-    assert isinstance(node, ast.Assign)
     if not context.lookups.contains("is_contiguous(memory_format"):
         return
     if getattr(node.targets[0], "id", "") not in context.lookups.names_of(scope).chosen_by:
@@ -133,9 +131,10 @@ def queried_choice(node: ast.AST, scope: Scope, context: Context) -> None:
             context.settle_all((keyword.value for keyword in part.keywords), "no-effect")
 
 
-def known_formats(node: ast.AST, scope: Scope, context: Context) -> None:
+def known_formats(
+    node: ast.Compare | ast.Dict | ast.List | ast.Tuple | ast.Set, scope: Scope, context: Context
+) -> None:
     """`fmt == torch.channels_last`, `{"nhwc": torch.channels_last}`: not a use."""
-    assert isinstance(node, (ast.Compare, ast.Dict, ast.List, ast.Tuple, ast.Set))
     if isinstance(node, ast.Compare):
         parts: list[ast.expr] = [node.left, *node.comparators]
     elif isinstance(node, ast.Dict):

@@ -20,9 +20,8 @@ _FUSED_OPTIMIZER = "fused-optimizer"
 _Argument = ast.expr | ast.keyword
 
 
-def called(node: ast.AST, scope: Scope, context: Context) -> None:
+def called(node: ast.Call, scope: Scope, context: Context) -> None:
     """`torch.optim.AdamW(parameters, lr=1e-3)`: the fused optimizer takes the same."""
-    assert isinstance(node, ast.Call)
     entries = _entries(node, scope, context)
     if not entries:
         return

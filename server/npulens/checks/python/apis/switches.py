@@ -13,7 +13,11 @@ from npulens.syntax.meanings import qualified_names
 from npulens.syntax.scopes import Scope
 
 
-def value_read(node: ast.AST, scope: Scope, context: Context) -> None:
+def value_read(
+    node: ast.Call | ast.List | ast.Tuple | ast.FormattedValue | ast.BoolOp | ast.UnaryOp | ast.If,
+    scope: Scope,
+    context: Context,
+) -> None:
     """`State(benchmark=cudnn.benchmark)`, `if cudnn.enabled:`: a switch that is read, not set.
 
     What it says is of no use on the NPU, and nothing has to be done about that.
@@ -29,7 +33,6 @@ def value_read(node: ast.AST, scope: Scope, context: Context) -> None:
     elif isinstance(node, ast.UnaryOp):
         parts = [node.operand]
     else:
-        assert isinstance(node, ast.If)
         parts = [node.test]
     for part in parts:
         if (
@@ -41,18 +44,16 @@ def value_read(node: ast.AST, scope: Scope, context: Context) -> None:
             context.settle(context.span(part), "no-effect")
 
 
-def switches_for_a_block(node: ast.AST, scope: Scope, context: Context) -> None:
+def switches_for_a_block(node: ast.Call, scope: Scope, context: Context) -> None:
     """`with torch.backends.cudnn.flags(enabled=False):`, as there is no cuDNN to turn off."""
-    assert isinstance(node, ast.Call)
     if not context.lookups.contains("cudnn") or last_identifier(node.func) != "flags":
         return
     if "torch.backends.cudnn.flags" in qualified_names(node.func, scope):
         context.settle(context.span(node.func), "no-effect")
 
 
-def switch_set(node: ast.AST, scope: Scope, context: Context) -> None:
+def switch_set(node: ast.Assign, scope: Scope, context: Context) -> None:
     """`torch.backends.cudnn.deterministic = True`, `torch.backends.cuda.matmul.fp32_precision`."""
-    assert isinstance(node, ast.Assign)
     target = node.targets[0]
     if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
         _several_set(target.elts, node.value.elts, scope, context)
@@ -87,13 +88,12 @@ def switch_set(node: ast.AST, scope: Scope, context: Context) -> None:
             _report_switch(target, entry, fixes, Severity.INFO, context)
 
 
-def set_for_cuda(node: ast.AST, scope: Scope, context: Context) -> None:
+def set_for_cuda(node: ast.If, scope: Scope, context: Context) -> None:
     """`if torch.cuda.is_available(): torch.backends.cudnn.benchmark = True`.
 
     A block of nothing but switches is for CUDA's sake: on the NPU it is left out, and kernels that
     are tried out there are none. Which precision products have is still to be decided.
     """
-    assert isinstance(node, ast.If)
     if not context.lookups.contains("cudnn") or "cuda.is_available()" not in context.source(
         node.test
     ):
@@ -201,9 +201,8 @@ def _statement(node: ast.Assign | ast.Call, text: str, scope: Scope, context: Co
     return [Fix(use(text), Applicability.UNSAFE, (edit,), imports=need)]
 
 
-def product_precision(node: ast.AST, scope: Scope, context: Context) -> None:
+def product_precision(node: ast.Expr, scope: Scope, context: Context) -> None:
     """`torch.set_float32_matmul_precision("high")`, which on a GPU turns TF32 on."""
-    assert isinstance(node, ast.Expr)
     call = node.value
     if not isinstance(call, ast.Call) or len(call.args) != 1 or call.keywords:
         return

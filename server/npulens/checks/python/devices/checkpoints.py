@@ -16,9 +16,8 @@ _BEFORE_PLACE = 1
 """How many positional arguments there are before it."""
 
 
-def loaded(node: ast.AST, scope: Scope, context: Context) -> None:
+def loaded(node: ast.Call, scope: Scope, context: Context) -> None:
     """`torch.load("model.pt")`, which restores each tensor to the device it was saved on."""
-    assert isinstance(node, ast.Call)
     if (isinstance(node.func, ast.Attribute) and node.func.attr != "load") or not node.args:
         return
     if len(node.args) > _BEFORE_PLACE or is_spread(node) or keyword_of(node, _PLACE) is not None:

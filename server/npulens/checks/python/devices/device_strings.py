@@ -77,9 +77,8 @@ _QUERY_NAMES = re.compile(
 """How names of functions start that check or list devices, and run nothing there."""
 
 
-def call(node: ast.AST, scope: Scope, context: Context) -> None:
+def call(node: ast.Call, scope: Scope, context: Context) -> None:
     """Arguments, and methods of devices: `device.startswith("cuda")`, `.replace("cuda:", "")`."""
-    assert isinstance(node, ast.Call)
     _known_parameters(_inner_call(node, scope), scope, context)
     for keyword in node.keywords:
         for word in _words_of(keyword.arg or ""):
@@ -115,9 +114,8 @@ def _inner_call(node: ast.Call, scope: Scope) -> ast.Call:
     return ast.copy_location(inner, node)
 
 
-def comparison(node: ast.AST, scope: Scope, context: Context) -> None:
+def comparison(node: ast.Compare, scope: Scope, context: Context) -> None:
     """`device.type == "cuda"`, `backend in ["nccl", "gloo"]`, `"cuda" in str(device)`."""
-    assert isinstance(node, ast.Compare)
     sides = [node.left, *node.comparators]
     if any(_is_such_parameter(side, scope, context) for side in sides):
         return
@@ -146,9 +144,10 @@ def _is_named_in_use(node: ast.expr, word: Word, context: Context) -> bool:
     return word.old == "nccl" and name in facts.backend_names
 
 
-def assignment(node: ast.AST, scope: Scope, context: Context) -> None:
+def assignment(
+    node: ast.Assign | ast.AnnAssign | ast.NamedExpr, scope: Scope, context: Context
+) -> None:
     """`device = "cuda"`, `self.device: str = "cuda"`, `config["device"] = "cuda"`."""
-    assert isinstance(node, (ast.Assign, ast.AnnAssign, ast.NamedExpr))
     if node.value is None:
         return
     if isinstance(node, ast.AnnAssign) and _names_its_values(node.annotation, context):
@@ -216,9 +215,8 @@ def _is_named_after_nccl(name: str, word: Word) -> bool:
     return word.old == "nccl" and "nccl" in name.lower()
 
 
-def loop(node: ast.AST, scope: Scope, context: Context) -> None:
+def loop(node: ast.For, scope: Scope, context: Context) -> None:
     """`for device in ("cuda", "cpu")`."""
-    assert isinstance(node, ast.For)
     name = last_identifier(node.target)
     for word in WORDS.values():
         if name and _is_named_so(name, word, context) and not _is_device_list(node.iter):
@@ -253,13 +251,12 @@ def _names_word(name: str, word: Word, context: Context) -> bool:
     return name.lower() != _MEGATRONS or "megatron" not in context.facts.signs.decisive_words
 
 
-def display(node: ast.AST, scope: Scope, context: Context) -> None:
+def display(node: ast.List | ast.Tuple | ast.Set, scope: Scope, context: Context) -> None:
     """`("cpu", "cuda")`, whatever takes it: these two words together are devices.
 
     Not in `Literal["cpu", "cuda"]`, which says what somebody may give. What is compared with them
     is renamed too: all or nothing of it is safe.
     """
-    assert isinstance(node, (ast.List, ast.Tuple, ast.Set))
     words = {getattr(element, "value", None) for element in node.elts}
     if words == _HOST_AND_CUDA and context.source(node)[:1] in ("(", "[", "{"):
         report_all(node, WORDS[Meaning.DEVICE], None, scope, context)
@@ -273,12 +270,11 @@ def collected(node: ast.AST, scope: Scope, context: Context) -> None:
             report_all(value, word, None, scope, context, is_sure=False)
 
 
-def collected_if_available(node: ast.AST, scope: Scope, context: Context) -> None:
+def collected_if_available(node: ast.If, scope: Scope, context: Context) -> None:
     """`if torch.cuda.is_available(): kinds.append("cuda")`, whatever it is collected in.
 
     A fix of the condition alone would have the machine of an NPU use CUDA.
     """
-    assert isinstance(node, ast.If)
     steps = (s.value if isinstance(s, ast.Expr) else s for s in node.body)
     values = [value for step in steps for _, value in _collecting(step)]
     if not values or _AVAILABILITY.search(context.source(node.test)) is None:
@@ -309,17 +305,15 @@ def _is_device_list(node: ast.expr) -> bool:
     return len(named & ACCELERATORS) > 1
 
 
-def conditional(node: ast.AST, scope: Scope, context: Context) -> None:
+def conditional(node: ast.IfExp, scope: Scope, context: Context) -> None:
     """`"cuda" if torch.cuda.is_available() else "cpu"`, whatever takes it."""
-    assert isinstance(node, ast.IfExp)
     if _AVAILABILITY.search(context.source(node.test)):
         word = WORDS[Meaning.DEVICE]
         report_all(node, word, None, scope, context)
 
 
-def defaults(node: ast.AST, scope: Scope, context: Context) -> None:
+def defaults(node: ast.arguments, scope: Scope, context: Context) -> None:
     """`def train(device="cuda")`."""
-    assert isinstance(node, ast.arguments)
     for parameter, default in with_defaults(node):
         if _names_its_values(parameter.annotation, context):
             continue
@@ -329,9 +323,8 @@ def defaults(node: ast.AST, scope: Scope, context: Context) -> None:
                 report_all(default, word, None, scope, context, is_sure=is_sure)
 
 
-def returned(node: ast.AST, scope: Scope, context: Context) -> None:
+def returned(node: ast.Return, scope: Scope, context: Context) -> None:
     """`return "cuda"` in a function that is named after what it returns."""
-    assert isinstance(node, ast.Return)
     function = getattr(scope, "node", None)
     if node.value is None or not isinstance(function, Function):
         return
@@ -342,9 +335,8 @@ def returned(node: ast.AST, scope: Scope, context: Context) -> None:
             report_all(node.value, word, None, scope, context)
 
 
-def dictionary(node: ast.AST, scope: Scope, context: Context) -> None:
+def dictionary(node: ast.Dict, scope: Scope, context: Context) -> None:
     """`{"device": "cuda"}`."""
-    assert isinstance(node, ast.Dict)
     for key, value in zip(node.keys, node.values, strict=True):
         if isinstance(key, ast.Constant) and isinstance(key.value, str):
             for word in _words_of(key.value):
@@ -394,9 +386,8 @@ def _is_numbered_device(key: ast.expr, word: Word, scope: Scope, context: Contex
     return is_word(key, word, scope, context)
 
 
-def case(node: ast.AST, scope: Scope, context: Context) -> None:
+def case(node: ast.Match, scope: Scope, context: Context) -> None:
     """`match device.type: case "cuda":`."""
-    assert isinstance(node, ast.Match)
     for word in WORDS.values():
         if represents(node.subject, word, scope):
             ported = is_from_device_function(node.subject, scope, context.regions.known)
@@ -410,9 +401,8 @@ def case(node: ast.AST, scope: Scope, context: Context) -> None:
                 report_compared(values, [node.subject], word, scope, context, settled=settled)
 
 
-def constant(node: ast.AST, scope: Scope, context: Context) -> None:
+def constant(node: ast.Constant, scope: Scope, context: Context) -> None:
     """`"cuda:0"` is a device everywhere; so is the name of a CUDA tensor type a type."""
-    assert isinstance(node, ast.Constant)
     value = node.value
     if not isinstance(value, str):
         return
@@ -455,17 +445,15 @@ def _type_string(node: ast.Constant, entry: SymbolEntry, context: Context) -> No
     context.report(entry.rule, span, entry.symbol, fixes, replacement=replacement, note=entry.note)
 
 
-def formatted(node: ast.AST, scope: Scope, context: Context) -> None:
+def formatted(node: ast.JoinedStr, scope: Scope, context: Context) -> None:
     """`f"cuda:{rank}"`."""
-    assert isinstance(node, ast.JoinedStr)
     word = WORDS[Meaning.DEVICE]
     if len(node.values) == 2:
         report_all(node, word, None, scope, context)
 
 
-def concatenated(node: ast.AST, scope: Scope, context: Context) -> None:
+def concatenated(node: ast.BinOp, scope: Scope, context: Context) -> None:
     """`"cuda:" + str(rank)`, which is a device everywhere if nothing comes behind it."""
-    assert isinstance(node, ast.BinOp)
     if not isinstance(node.op, ast.Add):
         return
     first = node.left

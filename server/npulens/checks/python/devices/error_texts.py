@@ -17,9 +17,8 @@ _ON_ALL = "out of memory"
 _LISTS = (ast.List, ast.Tuple, ast.Set, ast.Dict)
 
 
-def looked_for(node: ast.AST, scope: Scope, context: Context) -> None:
+def looked_for(node: ast.Compare, scope: Scope, context: Context) -> None:
     """A comparison that finds the error of CUDA alone; the text is searched, not compared."""
-    assert isinstance(node, ast.Compare)
     text, relation, searched = node.left, node.ops[0], node.comparators[0]
     if not isinstance(text, ast.Constant) or not isinstance(relation, (ast.In, ast.NotIn)):
         return

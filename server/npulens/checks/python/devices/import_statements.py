@@ -34,9 +34,8 @@ class _Target(NamedTuple):
     applicability: Applicability
 
 
-def imported(node: ast.AST, scope: Scope, context: Context) -> None:
+def imported(node: ast.Import | ast.ImportFrom, scope: Scope, context: Context) -> None:
     """`import torch.cuda as c`, `from torch import cuda`, `from torch.cuda import synchronize`."""
-    assert isinstance(node, (ast.Import, ast.ImportFrom))
     if isinstance(node, ast.ImportFrom) and (node.level or not node.module):
         return
     for alias in node.names:

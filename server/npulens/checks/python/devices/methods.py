@@ -34,9 +34,8 @@ from npulens.syntax.values import Defined, Name, dotted_name
 from npulens.text.spans import Span
 
 
-def called(node: ast.AST, scope: Scope, context: Context) -> None:
+def called(node: ast.Call, scope: Scope, context: Context) -> None:
     """`model.cuda()`, `(x.cpu if small else x.cuda)()`."""
-    assert isinstance(node, ast.Call)
     if isinstance(node.func, ast.Attribute):
         entry = context.catalogue.methods.get(node.func.attr)
         if entry is not None and entry.called and (entry.is_of_library or _fits(node)):
@@ -45,9 +44,8 @@ def called(node: ast.AST, scope: Scope, context: Context) -> None:
         _taken(node.func, scope, context)
 
 
-def assigned(node: ast.AST, scope: Scope, context: Context) -> None:
+def assigned(node: ast.Assign, scope: Scope, context: Context) -> None:
     """`move = model.cuda`, where the same function has `move()`."""
-    assert isinstance(node, ast.Assign)
     target = node.targets[0]
     if not isinstance(target, ast.Name) or not isinstance(node.value, (ast.Attribute, ast.IfExp)):
         return
@@ -73,9 +71,8 @@ def _methods_taken(
             yield arm, entry
 
 
-def referenced(node: ast.AST, scope: Scope, context: Context) -> None:
+def referenced(node: ast.Attribute, scope: Scope, context: Context) -> None:
     """`tensor.is_cuda`."""
-    assert isinstance(node, ast.Attribute)
     entry = context.catalogue.methods.get(node.attr)
     if entry is None or not isinstance(node.ctx, ast.Load):
         return

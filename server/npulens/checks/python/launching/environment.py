@@ -40,12 +40,11 @@ _CALLED = frozenset(n.rpartition(".")[2] for n in _SETTERS | _RUNNERS | _EXECUTO
 """An attribute keeps its name, whatever is before it; other names may be aliases."""
 
 
-def variable(node: ast.AST, scope: Scope, context: Context) -> None:
+def variable(node: ast.Constant, scope: Scope, context: Context) -> None:
     """A string that is exactly the name of such a variable, if it can be renamed.
 
     Others matter only where they are set: to request one that the NPU has no use for does no harm.
     """
-    assert isinstance(node, ast.Constant)
     entry = context.catalogue.variable(node.value) if isinstance(node.value, str) else None
     if entry is None:
         return
@@ -64,9 +63,8 @@ def variable(node: ast.AST, scope: Scope, context: Context) -> None:
     _report(entry, span, entry.fix, scope, context)
 
 
-def assigned(node: ast.AST, scope: Scope, context: Context) -> None:
+def assigned(node: ast.Assign, scope: Scope, context: Context) -> None:
     """`os.environ["CUDA_VISIBLE_DEVICES"] = "0,1"`: how safe the fix is depends on the value."""
-    assert isinstance(node, ast.Assign)
     _read_to_refuse(node, scope, context)
     for target in node.targets:
         if isinstance(target, ast.Subscript) and not _MAPPINGS.isdisjoint(
@@ -87,9 +85,8 @@ def _read_to_refuse(node: ast.Assign, scope: Scope, context: Context) -> None:
         context.settle(context.span(key), "no-effect", node)
 
 
-def call(node: ast.AST, scope: Scope, context: Context) -> None:
+def call(node: ast.Call, scope: Scope, context: Context) -> None:
     """Variables set by a call, named as keywords, or set in a command line."""
-    assert isinstance(node, ast.Call)
     callee = node.func
     if isinstance(callee, ast.Attribute) and callee.attr not in _CALLED:
         return
@@ -107,9 +104,8 @@ def call(node: ast.AST, scope: Scope, context: Context) -> None:
         _words(node.args, context)
 
 
-def dictionary(node: ast.AST, scope: Scope, context: Context) -> None:
+def dictionary(node: ast.Dict, scope: Scope, context: Context) -> None:
     """`{**os.environ, "CUDA_VISIBLE_DEVICES": "0"}`."""
-    assert isinstance(node, ast.Dict)
     for key, value in zip(node.keys, node.values, strict=True):
         if isinstance(key, ast.Constant) and _is_known(key.value, context):
             _set(key, value, scope, context)

@@ -44,9 +44,8 @@ _NOT_EVERY_STEP = (
 )
 
 
-def call(node: ast.AST, scope: Scope, context: Context) -> None:
+def call(node: ast.Call, scope: Scope, context: Context) -> None:
     """Anomaly detection left on, loaders that read in this process, compilation for shapes."""
-    assert isinstance(node, ast.Call)
     if not context.facts.signs.trains:
         return
     names = frozenset(qualified_names(node.func, scope))
@@ -58,9 +57,8 @@ def call(node: ast.AST, scope: Scope, context: Context) -> None:
         _compile_mode(node, context)
 
 
-def loop(node: ast.AST, scope: Scope, context: Context) -> None:
+def loop(node: _Loop, scope: Scope, context: Context) -> None:
     """What every step of a training loop waits for."""
-    assert isinstance(node, _Loop)
     if not context.facts.signs.trains or not _is_step_loop(node):
         return
     for called in _every_step(node.body):

@@ -32,12 +32,13 @@ from npulens.text.spans import Span
 _LAST_NAMES = frozenset(name.rpartition(".")[2] for name in (*SIGNATURES, *UNSETTLED))
 
 
-def in_statement(node: ast.AST, scope: Scope, context: Context) -> None:
+def in_statement(
+    node: ast.Assign | ast.AnnAssign | ast.Return | ast.Expr, scope: Scope, context: Context
+) -> None:
     """`out = flash_attn_func(q, k, v).flatten(2)`: what is done first in a statement.
 
     Statements may be put before such a one, which other places need not know of.
     """
-    assert isinstance(node, (ast.Assign, ast.AnnAssign, ast.Return, ast.Expr))
     if not uses_libraries(context):
         return
     inner = node.value
@@ -58,9 +59,8 @@ def _done_first(node: ast.expr) -> ast.expr | None:
     return node.args[0] if node.args else None
 
 
-def called(node: ast.AST, scope: Scope, context: Context) -> None:
+def called(node: ast.Call, scope: Scope, context: Context) -> None:
     """A call anywhere else."""
-    assert isinstance(node, ast.Call)
     if uses_libraries(context):
         _report(node, None, scope, context)
 

@@ -37,9 +37,8 @@ _ON_HOST = re.compile(r"version|compiler|\Ahas_|coco_?eval", re.IGNORECASE)
 """Operators that return how they were built, or count results on the CPU."""
 
 
-def built(node: ast.AST, scope: Scope, context: Context) -> None:
+def built(node: ast.Call, scope: Scope, context: Context) -> None:
     """`CUDAExtension("boxes", [...])` under whatever name, `load_inline(name, cpp, cuda)`."""
-    assert isinstance(node, ast.Call)
     _inline_sources(node, scope, context)
     _listed_sources(node, scope, context)
     if not isinstance(node.func, ast.Name):
@@ -85,9 +84,8 @@ def _listed_sources(node: ast.Call, scope: Scope, context: Context) -> None:
         context.report(rule, context.span(node.func), symbol, [])
 
 
-def imported(node: ast.AST, scope: Scope, context: Context) -> None:
+def imported(node: ast.Import | ast.ImportFrom, scope: Scope, context: Context) -> None:
     """`import boxes_cuda`, `from . import _C`, `from .backend import kernels` of the project."""
-    assert isinstance(node, (ast.Import, ast.ImportFrom))
     extensions = context.facts.own.extensions
     if extensions.names.is_empty:
         return
@@ -116,9 +114,8 @@ def _module_span(node: ast.ImportFrom, context: Context) -> Span:
     return Span(start, start + len(node.module or "")) if start >= 0 else whole
 
 
-def loaded(node: ast.AST, scope: Scope, context: Context) -> None:
+def loaded(node: ast.Call, scope: Scope, context: Context) -> None:
     """`importlib.import_module("boxes_cuda")`, `torch.ops.load_library("build/boxes.so")`."""
-    assert isinstance(node, ast.Call)
     module = expression(node) if last_name(node.func) in IMPORTERS else None
     if isinstance(module, Imported):
         found = context.facts.own.extensions.find(module.qualified)
@@ -142,9 +139,8 @@ def _report_import(
     context.add(Finding(rule, span, arguments, note))
 
 
-def called(node: ast.AST, scope: Scope, context: Context) -> None:
+def called(node: ast.Call, scope: Scope, context: Context) -> None:
     """`_ext.nms(boxes)`, `torch.ops.detection.nms(boxes)`: operators of the project's CUDA code."""
-    assert isinstance(node, ast.Call)
     project = context.target.project
     if not (
         project.extensions.operators or project.extensions.registered or project.extensions.names

@@ -36,9 +36,8 @@ _WITH_OPTIONS = re.compile(r"\s*(?:[\w/.-]*/)?nvidia-smi\s+--?\w")
 _COMMAND = re.compile(r"(?:^|[\s;&|/(])nvidia-smi(?![\w-])")
 
 
-def called(node: ast.AST, scope: Scope, context: Context) -> None:
+def called(node: ast.Call, scope: Scope, context: Context) -> None:
     """A call of any kind that this file is about."""
-    assert isinstance(node, ast.Call)
     _eight_bits(node, scope, context)
     _nvidia_smi(node, scope, context)
 
@@ -92,9 +91,8 @@ def _nvidia_smi(node: ast.Call, scope: Scope, context: Context) -> None:
         context.report(rule, context.span(first), "nvidia-smi", fixes, replacement="npu-smi info")
 
 
-def command_text(node: ast.AST, scope: Scope, context: Context) -> None:
+def command_text(node: ast.Constant, scope: Scope, context: Context) -> None:
     """`command = "nvidia-smi --query-gpu=name"`, which is run later on."""
-    assert isinstance(node, ast.Constant)
     value, span = node.value, context.span(node)
     is_command = isinstance(value, str) and _WITH_OPTIONS.match(value) is not None
     if not is_command or span in context.reported.spans:
@@ -104,9 +102,8 @@ def command_text(node: ast.AST, scope: Scope, context: Context) -> None:
         context.report(rule, span, "nvidia-smi", [], replacement="npu-smi info")
 
 
-def command_list(node: ast.AST, scope: Scope, context: Context) -> None:
+def command_list(node: ast.List, scope: Scope, context: Context) -> None:
     """`self.run(["nvidia-smi", "-L"])`: a command for a helper of the project."""
-    assert isinstance(node, ast.List)
     first = node.elts[0] if node.elts else None
     if not isinstance(first, ast.Constant) or first.value != "nvidia-smi":
         return
@@ -151,17 +148,15 @@ def _npu_smi(
     return [Fix(use(" ".join(words)), Applicability.UNSAFE, (edit,))]
 
 
-def provider_list(node: ast.AST, scope: Scope, context: Context) -> None:
+def provider_list(node: ast.List, scope: Scope, context: Context) -> None:
     """A list of providers with that of the NPU among them is settled."""
-    assert isinstance(node, ast.List)
     for element in node.elts:
         if isinstance(element, ast.Constant) and element.value == "CANNExecutionProvider":
             context.optional.add(context.span(node))
 
 
-def provider(node: ast.AST, scope: Scope, context: Context) -> None:
+def provider(node: ast.Constant, scope: Scope, context: Context) -> None:
     """`"CUDAExecutionProvider"`, which ONNX Runtime passes over on the NPU."""
-    assert isinstance(node, ast.Constant)
     value = node.value
     if not isinstance(value, str) or not value.endswith("ExecutionProvider"):
         return

@@ -26,9 +26,8 @@ from npulens.verdicts.failing_imports import suppresses, tried_parts
 _APEX = "apex"
 
 
-def imported(node: ast.AST, scope: Scope, context: Context) -> None:
+def imported(node: ast.Import | ast.ImportFrom, scope: Scope, context: Context) -> None:
     """`import cupy`, `from apex.normalization import FusedLayerNorm`."""
-    assert isinstance(node, (ast.Import, ast.ImportFrom))
     if isinstance(node, ast.ImportFrom) and (node.level or not node.module):
         for alias in node.names:
             _settle_re_exported(alias, scope, context)
@@ -86,9 +85,8 @@ def _settle_own_copy(alias: ast.alias, root: str, context: Context) -> None:
         report_entry(alias, entry, [], context, Settlement("reported-at-build"))
 
 
-def loaded(node: ast.AST, scope: Scope, context: Context) -> None:
+def loaded(node: ast.Call, scope: Scope, context: Context) -> None:
     """`importlib.import_module("cupy")`, `__import__("cupy")`."""
-    assert isinstance(node, ast.Call)
     module = expression(node) if last_name(node.func) in IMPORTERS else None
     if isinstance(module, Imported):
         entry = library_entry(module.qualified, context)
@@ -126,9 +124,8 @@ def _is_in_module(entry: SymbolEntry) -> bool:
     return not owner[:1].isupper()
 
 
-def referenced(node: ast.AST, scope: Scope, context: Context) -> None:
+def referenced(node: ast.Attribute, scope: Scope, context: Context) -> None:
     """`xformers.ops.memory_efficient_attention`, which has a replacement of its own."""
-    assert isinstance(node, ast.Attribute)
     if not uses_libraries(context):
         return
     written = dotted_name(node)
@@ -168,9 +165,8 @@ def referenced(node: ast.AST, scope: Scope, context: Context) -> None:
         context.reported.findings[-1] = replace(found, arguments=arguments)
 
 
-def imported_name(node: ast.AST, scope: Scope, context: Context) -> None:
+def imported_name(node: ast.Name, scope: Scope, context: Context) -> None:
     """A use of what `from diff_gaussian_rasterization import GaussianRasterizer` brings."""
-    assert isinstance(node, ast.Name)
     if not context.may_be_brought(node, scope):
         return
     for value in resolve_name(Name(node.id), scope, (node.lineno, node.col_offset)):
@@ -260,9 +256,8 @@ def _foreign(root: str, context: Context) -> SymbolEntry | None:
     return SymbolEntry(root, rule, None, manual, None, False, None, note, note.en)
 
 
-def tried(node: ast.AST, scope: Scope, context: Context) -> None:
+def tried(node: ast.Try, scope: Scope, context: Context) -> None:
     """`try: import apex`, `except ImportError: apex = None`."""
-    assert isinstance(node, ast.Try)
     if uses_libraries(context):
         switches = any(_switches_on(part, context) for s in node.body for part in nodes_below(s))
         _set_aside(tried_parts(node) if switches else parts_with_other_way(node), context)
@@ -276,14 +271,13 @@ def _switches_on(statement: ast.AST, context: Context) -> bool:
     return entry is not None and entry.is_of_library
 
 
-def suppressed(node: ast.AST, scope: Scope, context: Context) -> None:
+def suppressed(node: ast.With, scope: Scope, context: Context) -> None:
     """`with suppress(ImportError): import apex`."""
-    assert isinstance(node, ast.With)
     if uses_libraries(context) and suppresses(node):
         _set_aside(node.body, context)
 
 
-def tested(node: ast.AST, scope: Scope, context: Context) -> None:
+def tested(node: ast.If | ast.IfExp | ast.BoolOp, scope: Scope, context: Context) -> None:
     """`if is_flash_attn_available(): import flash_attn`, `has_triton and use_triton(x)`."""
     if not uses_libraries(context):
         return
@@ -291,7 +285,6 @@ def tested(node: ast.AST, scope: Scope, context: Context) -> None:
         if context.optional.without_libraries(node.values[0], scope) is isinstance(node.op, ast.Or):
             _set_aside(node.values[1:], context)
         return
-    assert isinstance(node, (ast.If, ast.IfExp))
     holds = context.optional.without_libraries(node.test, scope)
     body, others = (
         (node.body, node.orelse) if isinstance(node, ast.If) else ([node.body], [node.orelse])
@@ -303,9 +296,10 @@ def tested(node: ast.AST, scope: Scope, context: Context) -> None:
             _behind_exit(block, scope, context)
 
 
-def entered(node: ast.AST, scope: Scope, context: Context) -> None:
+def entered(
+    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, scope: Scope, context: Context
+) -> None:
     """A test that is skipped without a library, a class that refuses to be made without it."""
-    assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
     if not uses_libraries(context):
         return
     refuses = isinstance(node, ast.ClassDef) and any(

@@ -14,6 +14,7 @@ from npulens.checks.context import Context
 from npulens.checks.entries import exists
 from npulens.checks.replacements import npu_fix
 from npulens.checks.titles import use
+from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import Literal, qualified_names, resolve
 from npulens.syntax.scopes import Scope
 from npulens.syntax.values import dotted_name
@@ -40,9 +41,8 @@ _POSITION_OF_ENABLED = 4
 """Of `torch.cuda.amp.GradScaler`; for the NPU it is `dynamic`."""
 
 
-def called(node: ast.AST, scope: Scope, context: Context) -> None:
+def called(node: ast.Call, scope: Scope, context: Context) -> None:
     """`torch.cuda.amp.autocast()`, `torch.amp.GradScaler("cuda")`."""
-    assert isinstance(node, ast.Call)
     if not _may_be_amp(node.func, context):
         return
     names = qualified_names(node.func, scope)
@@ -66,14 +66,13 @@ def _is_switched_off(node: ast.Call) -> bool:
     return enabled is not None and getattr(enabled.value, "value", None) is False
 
 
-def type_named(node: ast.AST, scope: Scope, context: Context) -> None:
+def type_named(node: Function | ast.AnnAssign, scope: Scope, context: Context) -> None:
     """`scaler: torch.amp.GradScaler`: the annotation makes none, what makes it is looked at."""
     if not context.lookups.contains("GradScaler"):
         return
     if isinstance(node, ast.AnnAssign):
         annotations: list[ast.expr | None] = [node.annotation]
     else:
-        assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
         parameters = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
         annotations = [*(parameter.annotation for parameter in parameters), node.returns]
     for annotation in annotations:
@@ -82,9 +81,8 @@ def type_named(node: ast.AST, scope: Scope, context: Context) -> None:
                 context.settle_all((part,), "type-only")
 
 
-def compared(node: ast.AST, scope: Scope, context: Context) -> None:
+def compared(node: ast.Compare, scope: Scope, context: Context) -> None:
     """`getattr(torch.cuda.amp, "autocast") is not None`: is PyTorch new enough? It always is."""
-    assert isinstance(node, ast.Compare)
     if not context.lookups.contains("cuda.amp") or not isinstance(node.ops[0], (ast.Is, ast.IsNot)):
         return
     operands = node.left.args[:1] if isinstance(node.left, ast.Call) else [node.left]
@@ -135,9 +133,8 @@ def _cuda_call(node: ast.Call, name: str, scope: Scope, context: Context) -> Non
     _report(node.func, name, more, scope, context)
 
 
-def decorated(node: ast.AST, scope: Scope, context: Context) -> None:
+def decorated(node: ast.FunctionDef, scope: Scope, context: Context) -> None:
     """`@torch.cuda.amp.custom_fwd`, a decorator that is not called."""
-    assert isinstance(node, ast.FunctionDef)
     for decorator in node.decorator_list:
         if isinstance(decorator, ast.Attribute) and decorator.attr in _DECORATORS:
             names = qualified_names(decorator, scope)

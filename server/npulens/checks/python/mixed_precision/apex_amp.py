@@ -51,9 +51,8 @@ class _Script:
     tree: ast.Module
 
 
-def initialized(node: ast.AST, scope: Scope, context: Context) -> None:
+def initialized(node: ast.Assign, scope: Scope, context: Context) -> None:
     """`model, optimizer = amp.initialize(model, optimizer, opt_level="O1")`."""
-    assert isinstance(node, ast.Assign)
     call = node.value
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
         return  # of a name that was imported the use is found like any other

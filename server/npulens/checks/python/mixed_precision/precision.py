@@ -29,9 +29,8 @@ _DEVICE_METHODS = frozenset({"cuda", "npu"})
 _CURRENT = Instance("torch.accelerator.current_accelerator")
 
 
-def double(node: ast.AST, scope: Scope, context: Context) -> None:
+def double(node: ast.Call, scope: Scope, context: Context) -> None:
     """`x.cuda().double()`, `torch.zeros(3, dtype=torch.float64, device="cuda")`."""
-    assert isinstance(node, ast.Call)
     if isinstance(node.func, ast.Attribute):
         _converted(node, node.func, scope, context)
     device, dtype = keyword_of(node, "device"), keyword_of(node, "dtype")
@@ -198,9 +197,8 @@ def _report_place(span: Span, symbol: str, context: Context, *, likely: bool) ->
         context.report(rule, span, symbol, [], note=note, severity=severity)
 
 
-def deterministic(node: ast.AST, scope: Scope, context: Context) -> None:
+def deterministic(node: ast.Call, scope: Scope, context: Context) -> None:
     """`torch.use_deterministic_algorithms(True)` where collectives decide about the sums too."""
-    assert isinstance(node, ast.Call)
     if not context.facts.signs.evidence.collectives_unordered:
         return
     mode = keyword_of(node, "mode")
@@ -213,9 +211,8 @@ def deterministic(node: ast.AST, scope: Scope, context: Context) -> None:
         context.report(rule, context.span(node.func), name, [])
 
 
-def training_loop(node: ast.AST, scope: Scope, context: Context) -> None:
+def training_loop(node: ast.For | ast.While, scope: Scope, context: Context) -> None:
     """`for batch in loader: ... loss.backward() ... optimizer.step()` in a script."""
-    assert isinstance(node, (ast.For, ast.While))
     if not context.facts.signs.evidence.trains_in_full_precision or _in_class(scope):
         return
     if not (isinstance(scope, ModuleScope) or context.facts.signs.evidence.is_script):

@@ -20,9 +20,8 @@ _QUALIFIED = f"torch.distributed.fsdp.sharded_grad_scaler.{NAME}"
 _DEVICE = 'device="npu"'
 
 
-def called(node: ast.AST, scope: Scope, context: Context) -> None:
+def called(node: ast.Call, scope: Scope, context: Context) -> None:
     """A call without a device; one with `"cuda"` is found by that word."""
-    assert isinstance(node, ast.Call)
     if not context.lookups.contains(NAME) or _QUALIFIED not in qualified_names(node.func, scope):
         return
     rule = context.catalogue.rule_named(GRAD_SCALER)

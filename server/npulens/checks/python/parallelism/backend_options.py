@@ -22,9 +22,8 @@ _DECLARING = frozenset(
 _List = ast.List | ast.Tuple | ast.Set
 
 
-def declared(node: ast.AST, scope: Scope, context: Context) -> None:
+def declared(node: ast.Call, scope: Scope, context: Context) -> None:
     """`add_argument("--backend", default="nccl", choices=["nccl", "gloo"])`."""
-    assert isinstance(node, ast.Call)
     if last_identifier(node.func) not in _DECLARING or context.facts.shim.is_active:
         return
     word = WORDS[Meaning.BACKEND]

@@ -28,9 +28,8 @@ _OWN_PRECISION = ("deepspeed", "fsdp", "xla")
 """Beginnings of strategies that bring a precision plugin of their own."""
 
 
-def called(node: ast.AST, scope: Scope, context: Context) -> None:
+def called(node: ast.Call, scope: Scope, context: Context) -> None:
     """`Trainer(gpus=2)`, `Trainer(strategy="dp")`, `Fabric(precision="16-mixed")`."""
-    assert isinstance(node, ast.Call)
     callee = _made(node.func)
     is_named = last_identifier(callee) in _CLASSES
     if not is_named and not any(keyword.arg in _REQUESTS for keyword in node.keywords):

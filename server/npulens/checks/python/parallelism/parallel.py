@@ -126,9 +126,8 @@ def wrapper_test(node: ast.AST, scope: Scope, context: Context) -> None:
             )
 
 
-def compared_backend(node: ast.AST, scope: Scope, context: Context) -> None:
+def compared_backend(node: ast.Compare, scope: Scope, context: Context) -> None:
     """`dist.get_backend() == dist.Backend.NCCL`, which `transfer_to_npu` does not change."""
-    assert isinstance(node, ast.Compare)
     if not context.facts.shim.is_active or context.code.mentions_npu(node):
         return
     for side in (node.left, *node.comparators):
@@ -142,12 +141,11 @@ def compared_backend(node: ast.AST, scope: Scope, context: Context) -> None:
                 context.report(entry.rule, span, entry.symbol, [fix], replacement=text)
 
 
-def chosen_barrier(node: ast.AST, scope: Scope, context: Context) -> None:
+def chosen_barrier(node: ast.Assign, scope: Scope, context: Context) -> None:
     """`ids = get_backend() == "nccl"`, if it only decides which cards a barrier gets.
 
     A barrier of another backend takes no `device_ids`, and needs none.
     """
-    assert isinstance(node, ast.Assign)
     if not context.lookups.contains("barrier(") or not isinstance(node.targets[0], ast.Name):
         return
     sides = [
@@ -173,9 +171,8 @@ def chosen_barrier(node: ast.AST, scope: Scope, context: Context) -> None:
         context.settle_all(sides, "no-effect")
 
 
-def conditional_barrier(node: ast.AST, scope: Scope, context: Context) -> None:
+def conditional_barrier(node: ast.If, scope: Scope, context: Context) -> None:
     """`if get_backend() == "nccl": barrier(device_ids=...)` with a plain `barrier()` otherwise."""
-    assert isinstance(node, ast.If)
     if not context.lookups.contains("barrier(") or not isinstance(node.test, ast.Compare):
         return
     in_body = len(node.body) == 1 and _calls_barrier(node.body[0])
@@ -203,9 +200,8 @@ def _is_barrier(node: ast.IfExp) -> bool:
     )
 
 
-def chosen_number(node: ast.AST, scope: Scope, context: Context) -> None:
+def chosen_number(node: ast.IfExp, scope: Scope, context: Context) -> None:
     """`600 if backend == "nccl" else 1800`: NCCL's own number, and the usual one for HCCL."""
-    assert isinstance(node, ast.IfExp)
     if not isinstance(node.test, ast.Compare) or not all(
         isinstance(part, ast.Constant) and isinstance(part.value, (int, float))
         for part in (node.body, node.orelse)
@@ -248,9 +244,8 @@ def _is_nccl(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value == "nccl"
 
 
-def device_ids(node: ast.AST, scope: Scope, context: Context) -> None:
+def device_ids(node: ast.Call, scope: Scope, context: Context) -> None:
     """`DistributedDataParallel(model, device_ids=[0, 1])`: one process has one card."""
-    assert isinstance(node, ast.Call)
     given = next((k.value for k in node.keywords if k.arg == "device_ids"), None)
     if not isinstance(given, (ast.List, ast.Tuple)) or not given.elts:
         return
@@ -280,9 +275,8 @@ def scope_binds(name: str, scope: Scope, place: tuple[int, int]) -> bool:
     )
 
 
-def reduction(node: ast.AST, scope: Scope, context: Context) -> None:
+def reduction(node: ast.Call, scope: Scope, context: Context) -> None:
     """`dist.all_reduce(t)` of a tensor that is made with `dtype=torch.float64` just before."""
-    assert isinstance(node, ast.Call)
     if not node.args or not _REDUCTIONS.intersection(qualified_names(node.func, scope)):
         return
     rule = context.catalogue.rule_named("collective-dtype")

@@ -13,9 +13,8 @@ _OPTIONS = "options"
 """Of an actor or a task, whatever it is."""
 
 
-def requested(node: ast.AST, scope: Scope, context: Context) -> None:
+def requested(node: ast.Call, scope: Scope, context: Context) -> None:
     """`@ray.remote(num_gpus=1)`, `Worker.options(num_gpus=0.5)`, `tune.run(..., {"gpu": 1})`."""
-    assert isinstance(node, ast.Call)
     named = [
         keyword for keyword in node.keywords if keyword.arg in _NUMBERS or keyword.arg == _TABLE
     ]
