@@ -378,7 +378,7 @@ class Catalogue:
         return self.rules.get(name) or self._by_name.get(name)
 
     def required(self, name: str) -> Rule:
-        """A shipped rule of the engine itself, which is always there."""
+        """The rule of this name, one that is shipped and so always there."""
         return self._by_name[name]
 
 

@@ -294,9 +294,9 @@ def report_composed(
         return
     if any(word.identifier.search(name) for name in names_in(node)):
         return  # what it is made of is a finding of its own
-    rule = context.catalogue.rule_named(rule_name)
+    rule = context.catalogue.required(rule_name)
     for value in resolve(node, scope):
-        if isinstance(value, Literal) and rule is not None and word.composed.match(value.text):
+        if isinstance(value, Literal) and word.composed.match(value.text):
             replacement = value.text.replace(word.old, word.new, 1)
             context.report(rule, context.span(node), value.text, [], replacement=replacement)
             return
@@ -323,9 +323,6 @@ def report_compared(
         settled: What settles the comparison, if anything does.
         is_sure: Whether what is compared is a device for certain.
     """
-    rule = context.catalogue.rule_named(word.comparison_rule)
-    if rule is None:
-        return
     # With the device renamed throughout, the comparison decides as it did.
     fix = Applicability.SAFE if is_sure else Applicability.UNSAFE
     if context.facts.shim.is_active and word is WORDS[Meaning.DEVICE]:
@@ -334,7 +331,7 @@ def report_compared(
             settled = settled or context.by_shim()
         if not any(map(_is_device_type, compared)):
             fix = Applicability.UNSAFE
-    finding = _Finding(word, rule, fix)
+    finding = _Finding(word, context.catalogue.required(word.comparison_rule), fix)
     for node in nodes:
         if _matches(word.open_end, node):
             _report(node, finding, scope, context, settled)
@@ -361,15 +358,13 @@ def _is_device_type(node: ast.expr) -> bool:
 
 def report_removed(nodes: Sequence[ast.expr], word: Word, scope: Scope, context: Context) -> None:
     """The word where it is taken out of a text: `device.replace("cuda:", "")`."""
-    rule = context.catalogue.rule_named(word.rule)
-    if rule is None or context.facts.shim.is_active:
+    if context.facts.shim.is_active:
         return
     has_npu = context.code.mentions_npu(*nodes)
     settled = Settlement("npu-way-beside", context.span(nodes[-1])) if has_npu else None
-    finding = _Finding(word, rule, Applicability.SAFE)
-    for node in nodes[:1]:
-        if _matches(word.open_end, node):
-            _report(node, finding, scope, context, settled)
+    finding = _Finding(word, context.catalogue.required(word.rule), Applicability.SAFE)
+    if nodes and _matches(word.open_end, nodes[0]):
+        _report(nodes[0], finding, scope, context, settled)
 
 
 def report_all(
@@ -395,9 +390,7 @@ def report_all(
     """
     is_patched = parameter.shimmed if parameter is not None else not even_shimmed
     shim = context.by_shim(is_patched and not even_shimmed)
-    rule = parameter.rule if parameter is not None else context.catalogue.rule_named(word.rule)
-    if rule is None:
-        return
+    rule = parameter.rule if parameter is not None else context.catalogue.required(word.rule)
     ported = Settlement("ported", context.span(node)) if _falls_back(node, scope, context) else None
     note = parameter.note if parameter is not None else None
     fix = parameter.fix if parameter is not None else Applicability.SAFE
@@ -408,9 +401,9 @@ def report_all(
 
 def report_place_in_file(node: ast.expr, word: Word, scope: Scope, context: Context) -> None:
     """The device that tensors of a file were saved from: `map_location={"cuda:0": "cuda:1"}`."""
-    rule = context.catalogue.rule_named(word.rule)
-    if rule is None or context.facts.shim.is_active:
+    if context.facts.shim.is_active:
         return
+    rule = context.catalogue.required(word.rule)
     info, unsafe = Severity.INFO, Applicability.UNSAFE
     finding = _Finding(word, rule, unsafe, message("check.device-of-a-file"), severity=info)
     for literal, settled in literals(node, word, scope, context):
@@ -433,9 +426,9 @@ def report_likely(
         context: What is known of the module.
         note: What is added to the message; if not given, that the receiver is not known.
     """
-    rule = context.catalogue.rule_named(word.rule)
-    if rule is None or not _matches(word.literal, node):
+    if not _matches(word.literal, node):
         return
+    rule = context.catalogue.required(word.rule)
     note = note or message("check.unknown-receiver")
     finding = _Finding(word, rule, Applicability.UNSAFE, note, severity=Severity.INFO)
     _report(node, finding, scope, context, context.by_shim())

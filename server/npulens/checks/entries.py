@@ -39,7 +39,7 @@ def report_entry(
 ) -> None:
     rule, note = entry.rule, entry.note
     if entry.becomes is not None and not exists(entry, context):
-        rule = context.catalogue.rule_named(UNSUPPORTED_API) or rule
+        rule = context.catalogue.required(UNSUPPORTED_API)
         note = needs_newer(entry)
     context.report(
         rule,

@@ -195,8 +195,8 @@ def _report_reference(
     if is_unknown(qualified, entry):
         symbol = ".".join(qualified.split(".")[:3])
         target = _owner(node, len(qualified.split(".")) - 3)
-        rule = context.catalogue.rule_named(UNKNOWN_API)
-        if rule is not None and not context.facts.shim.is_active:
+        if not context.facts.shim.is_active:
+            rule = context.catalogue.required(UNKNOWN_API)
             context.report(rule, context.span(target), symbol, [], settled=settled)
         return
     target = _owner(node, _levels(qualified, entry))
@@ -249,15 +249,14 @@ def _missing_on_npu(
     if becomes == found and exists(entry, context):
         return False
     is_renamed = becomes is not None and becomes != found
-    rule = context.catalogue.rule_named("npu-api-missing" if is_renamed else UNSUPPORTED_API)
     target = _owner(node, levels)
-    if rule is not None and context.span(target) not in context.reported.spans:
+    if context.span(target) not in context.reported.spans:
         written = dotted_name(target) or name
         fixes = npu_fix(target, written, entry, scope, context) if exists(entry, context) else []
         note = entry.note if exists(entry, context) else needs_newer(entry)
-        context.report(
-            rule, context.span(target), found, fixes, replacement=entry.becomes or "", note=note
-        )
+        rule = context.catalogue.required("npu-api-missing" if is_renamed else UNSUPPORTED_API)
+        replacement = entry.becomes or ""
+        context.report(rule, context.span(target), found, fixes, replacement=replacement, note=note)
     return True
 
 

@@ -48,7 +48,7 @@ def report_libraries(
         catalogue: What has the rule for such hints, `None` if there shall be none.
     """
     if any(_is_optional(finding) for finding in ledger.settled):
-        rule = None if catalogue is None else catalogue.rule_named(_RULE)
+        rule = None if catalogue is None else catalogue.required(_RULE)
         _Libraries(ledger, module, project, rule).report()
 
 

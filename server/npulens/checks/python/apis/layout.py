@@ -60,9 +60,8 @@ def _report_format(
         return
     method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
     if method == "is_contiguous":
-        rule = context.catalogue.rule_named("channels-last-question")
-        if rule is not None:
-            context.report(rule, span, entry.symbol, [])
+        rule = context.catalogue.required("channels-last-question")
+        context.report(rule, span, entry.symbol, [])
         return
     replaced = written
     if isinstance(keyword.value, ast.IfExp) and _is_contiguous_else(keyword.value, written, scope):

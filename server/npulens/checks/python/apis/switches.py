@@ -209,11 +209,10 @@ def product_precision(node: ast.Expr, scope: Scope, context: Context) -> None:
     value = call.args[0]
     if not isinstance(value, ast.Constant) or value.value not in _REDUCED_PRODUCTS:
         return
-    if "torch.set_float32_matmul_precision" not in qualified_names(call.func, scope):
+    name = "torch.set_float32_matmul_precision"
+    if name not in qualified_names(call.func, scope):
         return
-    rule = context.catalogue.rule_named("tf32-products")
-    if rule is not None:
-        becomes = "torch.npu.matmul.allow_hf32"
-        fixes = _statement(call, f"{becomes} = True", scope, context)
-        name = "torch.set_float32_matmul_precision"
-        context.report(rule, context.span(call), name, fixes, replacement=becomes)
+    becomes = "torch.npu.matmul.allow_hf32"
+    fixes = _statement(call, f"{becomes} = True", scope, context)
+    rule = context.catalogue.required("tf32-products")
+    context.report(rule, context.span(call), name, fixes, replacement=becomes)

@@ -22,10 +22,8 @@ def taken_apart(node: _TakingApart, scope: Scope, context: Context) -> None:
     """`major, minor = torch.cuda.get_device_capability()`, `capability[0]`, `>= (8, 0)`."""
     if "capability" not in context.facts.signs.decisive_words:
         return
-    entry = context.catalogue.symbols.get(_CAPABILITY)
-    rule = context.catalogue.rule_named(UNSUPPORTED_API)
-    if entry is None or rule is None:
-        return
+    entry = context.catalogue.symbols[_CAPABILITY]
+    rule = context.catalogue.required(UNSUPPORTED_API)
     for value in _taken_apart(node):
         if not isinstance(value, (ast.Call, ast.Name, ast.Attribute)):
             continue

@@ -23,8 +23,7 @@ def loaded(node: ast.Call, scope: Scope, context: Context) -> None:
     if len(node.args) > _BEFORE_PLACE or is_spread(node) or keyword_of(node, _PLACE) is not None:
         return
     names = _LOADERS.intersection(qualified_names(node.func, scope))
-    rule = context.catalogue.rule_named("checkpoint-device")
-    if not names or rule is None:
+    if not names:
         return
     start, end = context.span(node.args[0])
     opening = context.code.text[context.span(node.func).end : start].strip()
@@ -33,5 +32,5 @@ def loaded(node: ast.Call, scope: Scope, context: Context) -> None:
     if opening == "(" and closing in (",", ")"):  # in no brackets of its own
         edit = Edit(Span(end, end), f', {_PLACE}="cpu"')
         fixes.append(Fix(use(f'{_PLACE}="cpu"'), Applicability.UNSAFE, (edit,)))
-    symbol = min(names, key=len)
+    rule, symbol = context.catalogue.required("checkpoint-device"), min(names, key=len)
     context.report(rule, context.span(node.func), symbol, fixes, replacement=f'{_PLACE}="cpu"')

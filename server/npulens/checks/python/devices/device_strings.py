@@ -419,10 +419,9 @@ def constant(node: ast.Constant, scope: Scope, context: Context) -> None:
 def _word_of_the_project(node: ast.Constant, context: Context) -> None:
     """What no other check has an answer for, which all have looked at what is around it."""
     word = WORDS[Meaning.DEVICE if node.value == "cuda" else Meaning.BACKEND]
-    rule, span = context.catalogue.rule_named(word.rule), context.span(node)
-    if rule is not None and span not in context.reported.spans:
-        settled = Settlement("own-word", None)
-        context.report(rule, span, context.source(node), [], settled=settled)
+    rule, span = context.catalogue.required(word.rule), context.span(node)
+    if span not in context.reported.spans:
+        context.report(rule, span, context.source(node), [], settled=Settlement("own-word"))
 
 
 def _type_string(node: ast.Constant, entry: SymbolEntry, context: Context) -> None:

@@ -76,8 +76,8 @@ def _report(
     settled: Settlement | None,
 ) -> None:
     if is_unknown(written, entry):
-        rule = context.catalogue.rule_named(UNKNOWN_API)
-        if rule is not None and not context.facts.shim.is_active:
+        if not context.facts.shim.is_active:
+            rule = context.catalogue.required(UNKNOWN_API)
             context.report(rule, context.span(alias), written, [], settled=settled)
         return
     fixes: list[Fix] = []

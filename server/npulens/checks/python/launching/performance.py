@@ -7,7 +7,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from npulens.catalog.model import Applicability, Edit, Fix, Rule
+from npulens.catalog.model import Applicability, Edit, Fix
 from npulens.checks.context import Context
 from npulens.checks.titles import use
 from npulens.syntax.bindings import Function
@@ -211,7 +211,6 @@ def _report(
     fixes: list[Fix] | None = None,
     shown: ast.expr | None = None,
 ) -> None:
-    rule: Rule | None = context.catalogue.rule_named(name)
-    if rule is not None:
-        at = node if shown is None else shown
-        context.report(rule, context.span(at), context.source(at), fixes or [])
+    rule = context.catalogue.required(name)
+    at = node if shown is None else shown
+    context.report(rule, context.span(at), context.source(at), fixes or [])

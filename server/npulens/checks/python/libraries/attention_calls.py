@@ -71,9 +71,6 @@ def _report(node: ast.Call, statement: ast.stmt | None, scope: Scope, context: C
     if found is None:
         return False
     name, is_optional = found
-    rule = context.catalogue.rule_named(ATTENTION_CALL)
-    if rule is None:
-        return False
     span = context.span(node.func)
     if span in context.reported.spans:
         return True
@@ -90,7 +87,7 @@ def _report(node: ast.Call, statement: ast.stmt | None, scope: Scope, context: C
             facts = [f"{library}.{fact}" for fact in written.facts]
             fixes = _fixes(node, statement, written, scope, context)
     context.report(
-        rule,
+        context.catalogue.required(ATTENTION_CALL),
         span,
         name,
         fixes,

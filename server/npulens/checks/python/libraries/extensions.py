@@ -63,9 +63,8 @@ def _inline_sources(node: ast.Call, scope: Scope, context: Context) -> None:
     given = given if given is not None else node.args[2] if len(node.args) > 2 else None
     if given is None or (isinstance(given, ast.Constant) and not given.value):
         return
-    rule = context.catalogue.rule_named(CUDA_EXTENSION)
-    if rule is not None:
-        context.report(rule, context.span(node.func), _INLINE, [])
+    rule = context.catalogue.required(CUDA_EXTENSION)
+    context.report(rule, context.span(node.func), _INLINE, [])
 
 
 def _listed_sources(node: ast.Call, scope: Scope, context: Context) -> None:
@@ -76,11 +75,11 @@ def _listed_sources(node: ast.Call, scope: Scope, context: Context) -> None:
     symbol = next((name for name in names if name in _PLAIN_EXTENSIONS), None)
     given = next((k.value for k in node.keywords if k.arg == "sources"), None)
     given = given if given is not None else node.args[1] if len(node.args) > 1 else None
-    rule = context.catalogue.rule_named(CUDA_EXTENSION)
-    if symbol is None or given is None or rule is None:
+    if symbol is None or given is None:
         return
     values = (getattr(part, "value", None) for part in nodes_below(given))
     if any(isinstance(value, str) and value.endswith(".cu") for value in values):
+        rule = context.catalogue.required(CUDA_EXTENSION)
         context.report(rule, context.span(node.func), symbol, [])
 
 
@@ -121,19 +120,19 @@ def loaded(node: ast.Call, scope: Scope, context: Context) -> None:
         found = context.facts.own.extensions.find(module.qualified)
         _report_import(context.span(node.args[0]), module.qualified, "", found, context)
     elif last_identifier(node.func) == "load_library":
-        rule = context.catalogue.rule_named(EXTENSION_IMPORT)
         is_loader = _LIBRARY_LOADER in qualified_names(node.func, scope)
-        if rule is not None and is_loader and context.target.project.extensions.registered:
+        if is_loader and context.target.project.extensions.registered:
             arguments = {"symbol": _LIBRARY_LOADER, "replacement": "", EXTENSION: "torch.ops"}
+            rule = context.catalogue.required(EXTENSION_IMPORT)
             context.add(Finding(rule, context.span(node.func), arguments))
 
 
 def _report_import(
     span: Span, name: str, bound: str, found: ExtensionName | None, context: Context
 ) -> None:
-    rule = context.catalogue.rule_named(EXTENSION_IMPORT)
-    if found is None or rule is None or span in context.reported.spans:
+    if found is None or span in context.reported.spans:
         return
+    rule = context.catalogue.required(EXTENSION_IMPORT)
     arguments = {"symbol": name, "replacement": "", EXTENSION: found.module, BOUND: bound}
     note = who_builds(found, context.target.project)
     context.add(Finding(rule, span, arguments, note))
@@ -149,8 +148,7 @@ def called(node: ast.Call, scope: Scope, context: Context) -> None:
     if not isinstance(node.func, (ast.Name, ast.Attribute)):
         return
     span = context.span(node.func)
-    rule = context.catalogue.rule_named(EXTENSION_CALL)
-    if rule is None or span in context.reported.spans:
+    if span in context.reported.spans:
         return
     for value in resolve(node.func, scope):
         extension = (
@@ -164,6 +162,7 @@ def called(node: ast.Call, scope: Scope, context: Context) -> None:
                 BOUND: root_name(node.func),
             }
             other = Settlement("fallback") if _has_other_way(node, scope, context) else None
+            rule = context.catalogue.required(EXTENSION_CALL)
             context.add(Finding(rule, span, arguments), other)
             return
 

@@ -13,7 +13,6 @@ from npulens.syntax.meanings import Literal, qualified_names, resolve
 from npulens.syntax.scopes import FunctionScope, Scope
 from npulens.text.spans import Span
 
-_RULE = "nvidia-smi"
 _RUNNERS = frozenset(
     {
         "os.popen",
@@ -84,11 +83,9 @@ def _nvidia_smi(node: ast.Call, scope: Scope, context: Context) -> None:
         return
     if not isinstance(first, ast.Constant) and any(map(_WITH_OPTIONS.match, texts)):
         return  # it is reported where it is written
-    rule = context.catalogue.rule_named(_RULE)
-    if rule is not None:
-        finder = "shutil.which" in qualified_names(node.func, scope)
-        fixes = _npu_smi(command, first, is_list, finder, context)
-        context.report(rule, context.span(first), "nvidia-smi", fixes, replacement="npu-smi info")
+    finder = "shutil.which" in qualified_names(node.func, scope)
+    fixes = _npu_smi(command, first, is_list, finder, context)
+    _report(context.span(first), fixes, context)
 
 
 def command_text(node: ast.Constant, scope: Scope, context: Context) -> None:
@@ -97,9 +94,8 @@ def command_text(node: ast.Constant, scope: Scope, context: Context) -> None:
     is_command = isinstance(value, str) and _WITH_OPTIONS.match(value) is not None
     if not is_command or span in context.reported.spans:
         return
-    rule = context.catalogue.rule_named(_RULE)
-    if rule is not None and not _is_for_nvidia(scope):
-        context.report(rule, span, "nvidia-smi", [], replacement="npu-smi info")
+    if not _is_for_nvidia(scope):
+        _report(span, [], context)
 
 
 def command_list(node: ast.List, scope: Scope, context: Context) -> None:
@@ -112,10 +108,12 @@ def command_list(node: ast.List, scope: Scope, context: Context) -> None:
         isinstance(option, ast.Constant) and str(option.value).startswith("-")
     )
     span = context.span(first)
-    rule = context.catalogue.rule_named(_RULE)
-    if rule is None or not is_command or span in context.reported.spans or _is_for_nvidia(scope):
-        return
-    fixes = _npu_smi(node, first, is_list=True, is_path=False, context=context)
+    if is_command and span not in context.reported.spans and not _is_for_nvidia(scope):
+        _report(span, _npu_smi(node, first, is_list=True, is_path=False, context=context), context)
+
+
+def _report(span: Span, fixes: list[Fix], context: Context) -> None:
+    rule = context.catalogue.required("nvidia-smi")
     context.report(rule, span, "nvidia-smi", fixes, replacement="npu-smi info")
 
 

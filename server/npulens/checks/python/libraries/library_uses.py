@@ -66,12 +66,12 @@ def _apex(alias: ast.alias, name: str, context: Context) -> None:
 
     An import that nothing uses fails without a build for the NPU all the same.
     """
-    rule = context.catalogue.rule_named("library-needs-npu-build")
-    if rule is not None and _APEX not in context.target.project.own_modules:
+    if _APEX not in context.target.project.own_modules:
         is_used = (
             name != _APEX or alias.asname is not None or _APEX in context.facts.signs.decisive_words
         )
         settled = Settlement("reported-at-use") if is_used else context.fallback(alias)
+        rule = context.catalogue.required("library-needs-npu-build")
         context.report(rule, context.span(alias), alias.name, [], settled=settled)
 
 
@@ -246,11 +246,9 @@ def library_entry(qualified: str, context: Context) -> SymbolEntry | None:
     return _foreign(root, context) if root in context.target.project.extensions.foreign else None
 
 
-def _foreign(root: str, context: Context) -> SymbolEntry | None:
+def _foreign(root: str, context: Context) -> SymbolEntry:
     """What is known of a module from elsewhere whose name says that it is for CUDA."""
-    rule = context.catalogue.rule_named("cuda-library")
-    if rule is None:
-        return None
+    rule = context.catalogue.required("cuda-library")
     manual = Applicability.MANUAL
     note = message("check.cuda-by-name")
     return SymbolEntry(root, rule, None, manual, None, False, None, note, note.en)

@@ -109,9 +109,9 @@ def _may_be_amp(callee: ast.expr, context: Context) -> bool:
 
 def _positional_enabled(node: ast.Call, context: Context) -> None:
     """The fifth argument of the CUDA scaler switches it; that of the NPU scaler does not."""
-    rule = context.catalogue.rule_named("grad-scaler-position")
     edit = _enabled_keyword(node, context)
-    if rule is not None and edit is not None:
+    if edit is not None:
+        rule = context.catalogue.required("grad-scaler-position")
         source = context.source(node.args[-1])
         text = f"enabled={source}"
         fixes = [Fix(use(text), Applicability.SAFE, (edit,))]

@@ -191,8 +191,8 @@ def _report_double(node: ast.expr, scope: Scope, context: Context, *, likely: bo
 
 
 def _report_place(span: Span, symbol: str, context: Context, *, likely: bool) -> None:
-    rule = context.catalogue.rule_named("double-on-device")
-    if rule is not None and span not in context.reported.spans:
+    if span not in context.reported.spans:
+        rule = context.catalogue.required("double-on-device")
         note, severity = (message("check.if-on-the-npu"), Severity.INFO) if likely else (None, None)
         context.report(rule, span, symbol, [], note=note, severity=severity)
 
@@ -206,8 +206,8 @@ def deterministic(node: ast.Call, scope: Scope, context: Context) -> None:
     if not isinstance(value, ast.Constant) or value.value is not True:
         return
     name = "torch.use_deterministic_algorithms"
-    rule = context.catalogue.rule_named("deterministic-collectives")
-    if rule is not None and name in qualified_names(node.func, scope):
+    if name in qualified_names(node.func, scope):
+        rule = context.catalogue.required("deterministic-collectives")
         context.report(rule, context.span(node.func), name, [])
 
 
@@ -219,12 +219,11 @@ def training_loop(node: ast.For | ast.While, scope: Scope, context: Context) -> 
         return
     calls = list(_method_calls(node))
     backward = next((c for c in calls if _is_backward(c)), None)
-    steps = any(_is_step(c) for c in calls)
-    rule = context.catalogue.rule_named("no-mixed-precision")
-    if backward is None or not steps or rule is None:
+    if backward is None or not any(map(_is_step, calls)):
         return
     span = context.span(backward)
     if span not in context.reported.spans:
+        rule = context.catalogue.required("no-mixed-precision")
         context.report(rule, span, context.source(backward), [])
 
 

@@ -84,10 +84,10 @@ def _renamed(node: ast.expr, context: Context) -> Edit:
 
 
 def _report(nodes: list[ast.expr], edits: list[Edit], scope: Scope, context: Context) -> None:
-    rule = context.catalogue.rule_named(WORDS[Meaning.BACKEND].rule)
+    rule = context.catalogue.required(WORDS[Meaning.BACKEND].rule)
     for node in nodes:
         span = context.span(node)
-        if rule is None or span in context.reported.spans:
+        if span in context.reported.spans:
             continue
         replacement = _renamed(node, context).replacement
         fixes = []

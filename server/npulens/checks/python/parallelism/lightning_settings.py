@@ -33,12 +33,10 @@ def given(setting: Given, scope: Scope, context: Context) -> None:
 
 def _report(value: ast.Constant, context: Context) -> None:
     entry = next(_entries(context), None)
-    is_auto = value.value == "auto"
-    rule = entry.rule if entry is not None else None
-    if is_auto:
-        rule = context.catalogue.rule_named(AUTO_ACCELERATOR)
     span = context.span(value)
-    if entry is not None and rule is not None and span not in context.reported.spans:
+    if entry is not None and span not in context.reported.spans:
+        is_auto = value.value == "auto"
+        rule = context.catalogue.required(AUTO_ACCELERATOR) if is_auto else entry.rule
         note = None if is_auto else entry.note
         context.report(rule, span, context.source(value), [], note=note)
 

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from npulens.catalog.messages import message
-from npulens.catalog.model import Applicability, Edit, Fix, Rule, Severity
+from npulens.catalog.model import Applicability, Edit, Fix, Severity
 from npulens.catalog.tables import Meaning
 from npulens.checks.context import Context
 from npulens.checks.device_words import WORDS, report_likely
@@ -109,12 +109,12 @@ def wrapper_test(node: ast.AST, scope: Scope, context: Context) -> None:
     if tested is None:
         return
     wrappers_together(tested, scope, context)
-    rule = context.catalogue.rule_named(DATA_PARALLEL_RULE)
+    rule = context.catalogue.required(DATA_PARALLEL_RULE)
     for part in (tested, *alternatives(tested)):
         if not is_attribute_of_wrapper(part) or context.span(part) in context.reported.spans:
             continue
         names = DATA_PARALLEL.intersection(qualified_names(part, scope))
-        if names and rule is not None:
+        if names:
             entry = context.catalogue.symbols[min(names)]
             context.report(
                 rule,
@@ -254,17 +254,14 @@ def device_ids(node: ast.Call, scope: Scope, context: Context) -> None:
         return
     if not _DISTRIBUTED.intersection(qualified_names(node.func, scope)):
         return
-    rule = context.catalogue.rule_named(
-        "several-device-ids" if len(numbers) > 1 else "fixed-device-id"
-    )
-    fixes: list[Fix] = []
-    place = (node.lineno, node.col_offset)
-    if rule is None or context.span(given) in context.reported.spans:
+    if context.span(given) in context.reported.spans:
         return
-    if scope_binds("local_rank", scope, place):
+    fixes: list[Fix] = []
+    if scope_binds("local_rank", scope, (node.lineno, node.col_offset)):
         edit = Edit(context.span(given), "[local_rank]")
         fixes.append(Fix(use("[local_rank]"), Applicability.UNSAFE, (edit,)))
-    source = context.source(given)
+    name = "several-device-ids" if len(numbers) > 1 else "fixed-device-id"
+    rule, source = context.catalogue.required(name), context.source(given)
     context.report(rule, context.span(given), source, fixes, replacement="[local_rank]")
 
 
@@ -279,17 +276,14 @@ def reduction(node: ast.Call, scope: Scope, context: Context) -> None:
     """`dist.all_reduce(t)` of a tensor that is made with `dtype=torch.float64` just before."""
     if not node.args or not _REDUCTIONS.intersection(qualified_names(node.func, scope)):
         return
-    rule = context.catalogue.rule_named("collective-dtype")
     for made in _made(node.args[0], scope):
-        if rule is None or not _is_on_accelerator(made):
-            continue
-        for keyword in _keywords(made):
+        for keyword in _keywords(made) if _is_on_accelerator(made) else ():
             if keyword.arg == "dtype":
                 for chosen in choices(keyword.value):
-                    _reduced_double(chosen, rule, scope, context)
+                    _reduced_double(chosen, scope, context)
 
 
-def _reduced_double(node: ast.expr, rule: Rule, scope: Scope, context: Context) -> None:
+def _reduced_double(node: ast.expr, scope: Scope, context: Context) -> None:
     """The type of a tensor that is reduced, if it is one that HCCL refuses."""
     span = context.span(node)
     if span in context.reported.spans or not _DOUBLE.intersection(qualified_names(node, scope)):
@@ -297,6 +291,7 @@ def _reduced_double(node: ast.expr, rule: Rule, scope: Scope, context: Context) 
     written = context.code.text[slice(*span)]
     text = written.rpartition(".")[0] + ".float32" if "." in written else ""
     fixes = [Fix(use(text), Applicability.UNSAFE, (Edit(span, text),))] if text else []
+    rule = context.catalogue.required("collective-dtype")
     context.report(rule, span, written, fixes, replacement="torch.float32")
 
 

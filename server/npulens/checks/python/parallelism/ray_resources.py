@@ -31,15 +31,13 @@ def requested(node: ast.Call, scope: Scope, context: Context) -> None:
 
 
 def _report(place: ast.keyword | ast.Constant, context: Context) -> None:
-    rule = context.catalogue.rule_named("gpu-resource")
     is_none = isinstance(place, ast.keyword) and (
         isinstance(place.value, ast.Constant) and not place.value.value
     )
-    if rule is not None and not is_none:
+    if not is_none:
+        rule, note = context.catalogue.required("gpu-resource"), message("check.ray-resource")
         symbol = place.arg if isinstance(place, ast.keyword) else str(place.value)
-        context.report(
-            rule, context.span(place), symbol or "", [], note=message("check.ray-resource")
-        )
+        context.report(rule, context.span(place), symbol or "", [], note=note)
 
 
 def _in_table(table: ast.expr) -> list[ast.Constant]:
