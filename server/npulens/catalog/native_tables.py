@@ -26,7 +26,6 @@ class LimitKind:
     """A way in which an API may fall short, and its wording.
 
     Attributes:
-        kind: Its name.
         rule: The rule that code breaks by it.
         severity: Overrides the rule's, or `None`.
         text: A template over `argument`, `values` and `instead`, or `None` if the rule says it all.
@@ -47,7 +46,6 @@ class NativeLimit:
     """One limit of one API, always there or where an argument has a certain value.
 
     Attributes:
-        kind: What kind of limit it is.
         versions: The releases that have it.
         argument: The parameter it is about, or `None`.
         position: The 0-based place of that parameter, or `None` if it is keyword-only.
@@ -95,7 +93,6 @@ class NativeEntry:
 
     Attributes:
         api: The qualified name; of a method, with its class.
-        limits: In no order.
         source: Where the facts were read.
     """
 

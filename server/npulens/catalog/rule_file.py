@@ -93,8 +93,6 @@ class RuleFile:
 
     Attributes:
         label: How errors call it.
-        family: Its family.
-        lists: Its lists, by name.
         is_own: Whether it is one of a user or a project, and not shipped.
     """
 

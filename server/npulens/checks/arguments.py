@@ -4,7 +4,7 @@ import ast
 
 from npulens.catalog.model import Edit
 from npulens.checks.context import Context
-from npulens.syntax.scopes import FunctionScope, Scope
+from npulens.syntax.scopes import Scope, function_of
 from npulens.syntax.walking import nodes_below
 from npulens.text.spans import Span
 
@@ -29,7 +29,7 @@ def spread_keywords(call: ast.Call, scope: Scope) -> list[ast.keyword]:
     `settings = {"gpus": 2}`, `settings = dict(gpus=2)`, `settings["gpus"] = 2`.
     """
     names = {getattr(k.value, "id", "") for k in call.keywords if k.arg is None} - {""}
-    function = scope.node if isinstance(scope, FunctionScope) else None
+    function = function_of(scope)
     found: list[ast.keyword] = []
     for part in nodes_below(function) if names and function is not None else ():
         if not isinstance(part, ast.Assign) or len(part.targets) != 1:

@@ -68,17 +68,12 @@ class Context:
     """One segment of a module under analysis; spans are in the text of the segment.
 
     Attributes:
-        catalogue: The rules and tables.
-        target: What is analysed for.
         facts: What is known of the rest of the module.
-        module: The names of the module.
-        code: The text of the segment.
         relevance: Where words of the tables occur in it.
         lookups: Answers about the segment that several checks need.
         regions: Which parts of it an NPU reaches.
         optional: Where libraries are used only if they work.
         settled: What settles the node that the checks are looking at, if anything does.
-        reported: What was found.
         notes: What checks have noted for others.
     """
 

@@ -314,14 +314,8 @@ def report_compared(
 ) -> None:
     """The word in a comparison, or in a pattern of `match`.
 
-    Args:
-        nodes: What may be the word.
-        compared: What is compared with it.
-        word: The word.
-        scope: Where that is.
-        context: What is known of the module.
-        settled: What settles the comparison, if anything does.
-        is_sure: Whether what is compared is a device for certain.
+    `nodes` may be the word, and `is_sure` says whether what is `compared` with it is a device for
+    certain.
     """
     # With the device renamed throughout, the comparison decides as it did.
     fix = Applicability.SAFE if is_sure else Applicability.UNSAFE
@@ -379,14 +373,8 @@ def report_all(
 ) -> None:
     """Report each string of an expression that is the word, unless it considers the NPU too.
 
-    Args:
-        node: The expression.
-        word: The word.
-        parameter: What the tables say of the parameter that it is passed to, if they know it.
-        scope: Where that is.
-        context: What is known of the module.
-        even_shimmed: It is reported even if the shim is active.
-        is_sure: Whether a device is meant for certain; if not, the fix is unsafe.
+    `parameter` is what the tables say of the parameter that it is passed to. If no device is meant
+    for certain (`is_sure`), the fix is unsafe. With `even_shimmed` an active shim does not matter.
     """
     is_patched = parameter.shimmed if parameter is not None else not even_shimmed
     shim = context.by_shim(is_patched and not even_shimmed)
@@ -419,12 +407,7 @@ def report_likely(
 ) -> None:
     """Report the word as information, where it means a device very likely or for some only.
 
-    Args:
-        node: What may be the word.
-        word: The word.
-        scope: Where that is.
-        context: What is known of the module.
-        note: What is added to the message; if not given, that the receiver is not known.
+    If no note is given, it says that the receiver is not known.
     """
     if not _matches(word.literal, node):
         return

@@ -6,21 +6,19 @@ from typing import NamedTuple
 
 from npulens.catalog.native_tables import NativeTable
 from npulens.checks.tensors import tensor_method
-from npulens.syntax.bindings import Bindings, Function, bindings_of, target_names, walrus_lines
+from npulens.syntax.bindings import Bindings, bindings_of, walrus_lines
 from npulens.syntax.meanings import Member, Qualified, resolve
+from npulens.syntax.scoped_nodes import ScopedNode, scoped_children
 from npulens.syntax.scopes import (
-    ClassScope,
-    ComprehensionScope,
-    FunctionScope,
+    Comprehension,
     ModuleNames,
     ModuleScope,
     Scope,
+    comprehension_scope,
 )
 from npulens.syntax.statements import ParsedText, parse_statements
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
-
-_Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 Known = Mapping[str, tuple[ParsedText, Bindings]]
 """By its text what is known already of a segment of the module."""
@@ -37,11 +35,7 @@ class NameAt(NamedTuple):
 def names_at(text: str, offset: int, known: Known, native: NativeTable) -> list[NameAt]:
     """The full names that an expression at a place may represent, the innermost first.
 
-    Args:
-        text: The module.
-        offset: The place.
-        known: Segments that need not be parsed again.
-        native: Says what returns a tensor, so that methods of tensors are known.
+    The table says what returns a tensor, so that methods of tensors are known.
     """
     parsed = _segments(text, known)
     bindings = []
@@ -85,9 +79,9 @@ class _Finder:
 
     def names(self, body: list[ast.stmt], scope: Scope) -> list[NameAt]:
         found: list[NameAt] = []
-        level: list[tuple[ast.AST, Scope]] = [(node, scope) for node in body]
+        level = [ScopedNode(node, scope) for node in body]
         while level:
-            there = [pair for pair in level if self._contains(pair[0])]
+            there = [each for each in level if self._contains(each.node)]
             level = []
             for node, around in there:
                 found += self._meant(node, around)
@@ -130,25 +124,8 @@ class _Finder:
             yield NameAt(node.value, span, is_text=True)
 
 
-def _children(node: ast.AST, scope: Scope) -> Iterator[tuple[ast.AST, Scope]]:
+def _children(node: ast.AST, scope: Scope) -> Iterator[ScopedNode]:
     """What a node consists of, each with the scope in which its names are looked up."""
-    if isinstance(node, Function):
-        owner = scope if isinstance(scope, ClassScope) else None
-        inner: Scope = FunctionScope(node, scope.function_parent() or scope, owner)
-        outside: list[ast.AST | None] = [*node.decorator_list, node.args, node.returns]
-        yield from ((child, scope) for child in outside if child is not None)
-        yield from ((child, inner) for child in node.body)
-    elif isinstance(node, ast.Lambda):
-        yield node.args, scope
-        yield node.body, FunctionScope(node, scope.function_parent() or scope)
-    elif isinstance(node, ast.ClassDef):
-        inner = ClassScope(node, scope.function_parent() or scope)
-        outside = [*node.decorator_list, *node.bases, *node.keywords]
-        yield from ((child, scope) for child in outside if child is not None)
-        yield from ((child, inner) for child in node.body)
-    elif isinstance(node, _Comprehension):
-        targets = [name for part in node.generators for name in target_names(part.target)]
-        inner = ComprehensionScope(targets, scope)
-        yield from ((child, inner) for child in ast.iter_child_nodes(node))
-    else:
-        yield from ((child, scope) for child in ast.iter_child_nodes(node))
+    if isinstance(node, Comprehension):
+        scope = comprehension_scope(node, scope)
+    return scoped_children(node, scope)

@@ -12,7 +12,6 @@ from npulens.checks.entries import exists, is_unknown, longest_entry, needs_newe
 from npulens.checks.purpose import out_of_reach
 from npulens.checks.replacements import is_alias, npu_fix
 from npulens.checks.shared_rules import UNKNOWN_API, UNSUPPORTED_API
-from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import (
     Instance,
     Member,
@@ -22,7 +21,7 @@ from npulens.syntax.meanings import (
     resolve,
     resolve_name,
 )
-from npulens.syntax.scopes import Scope, is_bound, lookup
+from npulens.syntax.scopes import Scope, function_of, is_bound, lookup
 from npulens.syntax.values import Imported, Name, dotted_name, expression, literal_attribute
 from npulens.syntax.walking import choices
 from npulens.text.spans import Span
@@ -218,8 +217,8 @@ def _is_seeded_by_torch(scope: Scope, context: Context) -> bool:
         or "seeds" not in context.facts.signs.decisive_words
     ):
         return False
-    function = getattr(scope.function_parent() or scope, "node", None)
-    return not isinstance(function, Function) or _SEEDING in context.source(function)
+    function = function_of(scope.function_parent())
+    return function is None or _SEEDING in context.source(function)
 
 
 def _levels(qualified: str, entry: SymbolEntry) -> int:

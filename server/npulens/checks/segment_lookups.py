@@ -8,7 +8,7 @@ from functools import cached_property
 from npulens.checks.function_names import NO_NAMES, FunctionNames, names_in
 from npulens.syntax.bindings import Function, Place
 from npulens.syntax.other_modules import OtherModules
-from npulens.syntax.scopes import ModuleScope, Scope
+from npulens.syntax.scopes import ModuleScope, Scope, definitions_around, function_of
 from npulens.syntax.values import Imported
 from npulens.syntax.walking import nodes_below
 from npulens.verdicts.npu_words import SegmentText
@@ -23,13 +23,7 @@ _OTHER_BACKEND = re.compile(r"\btorch\.(?:neuron|mlu|musa|hpu|mtia)\.|\btorch_xl
 
 
 class SegmentLookups:
-    """Answers about one segment that several checks need; each is looked up once.
-
-    Args:
-        code: The text of the segment.
-        identifiers: Its identifiers.
-        module: The names of its module.
-    """
+    """Answers about one segment that several checks need; each is looked up once."""
 
     def __init__(self, code: SegmentText, identifiers: frozenset[str], module: ModuleScope) -> None:
         self.identifiers = identifiers
@@ -81,8 +75,8 @@ class SegmentLookups:
 
     def names_of(self, scope: Scope) -> FunctionNames:
         """What a function does with its names; nothing where the scope is of no function."""
-        function = getattr(scope, "node", None)
-        if not isinstance(function, Function):
+        function = function_of(scope)
+        if function is None:
             return NO_NAMES
         if function not in self._names:
             self._names[function] = names_in(function)
@@ -120,13 +114,7 @@ class SegmentLookups:
         It says so by its name, as `_init_weight_cpu` and `TextDataset.__getitem__`, or by what it
         uses.
         """
-        current: Scope | None = scope
-        while current is not None:
-            node = getattr(current, "node", None)
-            if isinstance(node, ast.AST) and self._is_exempt(node):
-                return True
-            current = getattr(current, "owner", None) or current.parent
-        return False
+        return any(map(self._is_exempt, definitions_around(scope)))
 
     def _is_exempt(self, node: ast.AST) -> bool:
         if node not in self._exempt:

@@ -7,8 +7,14 @@ from typing import Any
 
 from npulens.catalog.settlements import Settlement
 from npulens.checks.context import Context
-from npulens.syntax.bindings import Function, target_names
-from npulens.syntax.scopes import ClassScope, ComprehensionScope, FunctionScope, Scope
+from npulens.syntax.bindings import Function
+from npulens.syntax.scopes import (
+    Comprehension,
+    FunctionScope,
+    Scope,
+    comprehension_scope,
+    inner_scope,
+)
 from npulens.syntax.values import dotted_name, last_name
 
 Check = Callable[[Any, Scope, Context], None]
@@ -33,7 +39,6 @@ _SKIPPED_FIELDS = frozenset(
     | {"type_params", "conversion", "simple", "is_async", "rest", "kwd_attrs"}
 )
 _CUDA_PROBE = re.compile(r"(?:cuda|gpu|rocm|hip)\w*available|is_cuda|require\w*(?:gpu|cuda)")
-_Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 _LOG_METHODS = frozenset(
     {"debug", "info", "warning", "warn", "error", "exception", "critical", "log", "print"}
     | {"warning_once", "warn_once", "info_once", "rank_zero_info", "rank_zero_warn"}
@@ -119,31 +124,23 @@ def _function(node: Function, scope: Scope, context: Context) -> Children:
     if settled is None and context.facts.signs.checks_for_npu and _CUDA_PROBE.search(node.name):
         # This file has the same question for the NPU.
         settled = context.settled = Settlement("npu-way-beside")
-    owner = scope if isinstance(scope, ClassScope) else None
-    inner = FunctionScope(node, scope.function_parent() or scope, owner)
+    inner = inner_scope(node, scope)
     if settled is None:
         context.regions.enter_function(node, inner)
-    if not _is_in_function(scope):
+    if not any(isinstance(each, FunctionScope) for each in scope.around()):
         context.relevance.enter_function(node)
     yield from _with_scope((*node.decorator_list, node.args, node.returns), scope, settled)
     context.settled = settled
     yield from _block(node.body, inner, context)
 
 
-def _is_in_function(scope: Scope) -> bool:
-    current: Scope | None = scope
-    while current is not None and not isinstance(current, FunctionScope):
-        current = current.parent
-    return current is not None
-
-
 def _lambda(node: ast.Lambda, scope: Scope, context: Context) -> Children:
     yield node.args, scope, context.settled
-    yield node.body, FunctionScope(node, scope.function_parent() or scope), context.settled
+    yield node.body, inner_scope(node, scope), context.settled
 
 
 def _class(node: ast.ClassDef, scope: Scope, context: Context) -> Children:
-    inner = ClassScope(node, scope.function_parent() or scope)
+    inner = inner_scope(node, scope)
     outside = context.settled
     yield from _with_scope((*node.decorator_list, *node.bases, *node.keywords), scope, outside)
     settled = {child: reason for child, _, reason in _block(node.body, inner, context)}
@@ -155,9 +152,8 @@ def _class(node: ast.ClassDef, scope: Scope, context: Context) -> Children:
         yield statement, inner, beside
 
 
-def _comprehension(node: _Comprehension, scope: Scope, context: Context) -> Children:
-    targets = [name for part in node.generators for name in target_names(part.target)]
-    inner = ComprehensionScope(targets, scope)
+def _comprehension(node: Comprehension, scope: Scope, context: Context) -> Children:
+    inner = comprehension_scope(node, scope)
     results = (node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,)
     settled = context.settled
     yield from _with_scope(results, inner, settled)
@@ -166,10 +162,13 @@ def _comprehension(node: _Comprehension, scope: Scope, context: Context) -> Chil
         yield from _with_scope(part.ifs, inner, settled)
 
 
-def _if(node: ast.If, scope: Scope, context: Context) -> Children:
+def _reached_or_not(
+    node: ast.If | ast.Try | ast.BoolOp | ast.IfExp, scope: Scope, context: Context
+) -> Children:
+    """What has parts of which an NPU may reach some alone."""
     if context.settled is not None:
         return _all_children(node, scope, context)
-    return _placed(context.regions.arms(node, scope), scope)
+    return _placed(context.regions.parts(node, scope), scope)
 
 
 def _match(node: ast.Match, scope: Scope, context: Context) -> Children:
@@ -182,12 +181,6 @@ def _case(node: ast.match_case, scope: Scope, context: Context) -> Children:
     settled = context.settled
     yield from _with_scope((node.pattern, node.guard), scope, settled)
     yield from _block(node.body, scope, context)
-
-
-def _try(node: ast.Try, scope: Scope, context: Context) -> Children:
-    if context.settled is not None:
-        return _all_children(node, scope, context)
-    return _placed(context.regions.handlers(node, scope), scope)
 
 
 def _statement_with_body(node: ast.AST, scope: Scope, context: Context) -> Children:
@@ -205,18 +198,6 @@ def _statement_with_body(node: ast.AST, scope: Scope, context: Context) -> Child
 def _handler(node: ast.ExceptHandler, scope: Scope, context: Context) -> Children:
     yield from _with_scope((node.type,), scope, context.settled)
     yield from _block(node.body, scope, context)
-
-
-def _boolean(node: ast.BoolOp, scope: Scope, context: Context) -> Children:
-    if context.settled is not None:
-        return _all_children(node, scope, context)
-    return _placed(context.regions.operands(node, scope), scope)
-
-
-def _conditional(node: ast.IfExp, scope: Scope, context: Context) -> Children:
-    if context.settled is not None:
-        return _all_children(node, scope, context)
-    return _placed(context.regions.choices(node, scope), scope)
 
 
 def _dict(node: ast.Dict, scope: Scope, context: Context) -> Children:
@@ -315,18 +296,18 @@ _EXPANSIONS: dict[type[ast.AST], Callable[[Any, Scope, Context], Children]] = {
     ast.SetComp: _comprehension,
     ast.DictComp: _comprehension,
     ast.GeneratorExp: _comprehension,
-    ast.If: _if,
+    ast.If: _reached_or_not,
     ast.Match: _match,
     ast.match_case: _case,
-    ast.Try: _try,
+    ast.Try: _reached_or_not,
     ast.ExceptHandler: _handler,
     ast.For: _statement_with_body,
     ast.AsyncFor: _statement_with_body,
     ast.While: _statement_with_body,
     ast.With: _statement_with_body,
     ast.AsyncWith: _statement_with_body,
-    ast.BoolOp: _boolean,
-    ast.IfExp: _conditional,
+    ast.BoolOp: _reached_or_not,
+    ast.IfExp: _reached_or_not,
     ast.Dict: _dict,
     ast.Attribute: _attribute,
     ast.Call: _call,

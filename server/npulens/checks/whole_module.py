@@ -12,10 +12,7 @@ from npulens.syntax.statements import ParsedText, joined
 class WholeModule:
     """The text of a module, where it is, and its tree once that is needed.
 
-    Args:
-        text: The text.
-        path: What the document is called: a path or, in an editor, an address.
-        parsed: The text in segments; a single one has the tree already.
+    The path is what the document is called: in an editor that may be an address.
     """
 
     def __init__(self, text: str, path: str, parsed: Sequence[ParsedText]) -> None:

@@ -30,7 +30,6 @@ class Binding(NamedTuple):
     """A name bound to a value.
 
     Attributes:
-        value: What it is bound to.
         place: From where on.
         block: First and last place of the innermost conditional block that holds it; the whole
             scope if it is not conditional.
@@ -50,7 +49,6 @@ class Bindings:
     """The names one scope binds, in order of place.
 
     Attributes:
-        names: By name.
         stars: Modules of `from module import *`, with the dots of relative ones.
         outer: Names declared `global` or `nonlocal`.
     """
@@ -71,12 +69,7 @@ def walrus_lines(text: str) -> list[int]:
 
 
 def bindings_of(body: Iterable[ast.stmt], walrus_lines: Sequence[int]) -> Bindings:
-    """The names that the statements of a scope bind, without those of nested functions.
-
-    Args:
-        body: The statements.
-        walrus_lines: Where to look for `:=`.
-    """
+    """The names that the statements of a scope bind, without those of nested functions."""
     collector = _Collector(walrus_lines)
     collector.block(body, _WHOLE)
     return collector.result

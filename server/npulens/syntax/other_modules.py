@@ -15,7 +15,6 @@ class OtherModules(Generic[Known]):
 
     Attributes:
         known: What is known, each with the path of its module without the ending, and its name.
-        path: The module that imports.
     """
 
     known: frozenset[tuple[str, str, Known]]

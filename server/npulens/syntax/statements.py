@@ -29,7 +29,6 @@ class ParsedText:
     Attributes:
         text: The text; all positions in `body` count from its start.
         body: Its statements, without those that do not parse.
-        problems: What does not parse.
         base: The version before that does, if this one was read in its place and does not.
         is_joined: It parses as a whole alone: `split_statements` cuts inside of a statement of it.
     """
@@ -61,11 +60,7 @@ def split_statements(text: str, before: Iterable[str] = ()) -> Iterator[str]:
 
     Only white space at the start of a line, triple quotes and line continuations are looked at, so
     in broken code, or code with unindented lines in brackets, a segment may be too short. Segments
-    in a row are always the text.
-
-    Args:
-        text: The text.
-        before: Segments of an earlier version in order; where they occur again nothing is read.
+    in a row are always the text. Where those of an earlier version occur again nothing is read.
     """
     known = list(before)
     start = index = 0

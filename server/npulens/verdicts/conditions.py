@@ -78,13 +78,7 @@ class Known:
 
 
 def answer(test: ast.expr, scope: Scope, known: Known) -> Answer:
-    """What a condition evaluates to on an NPU.
-
-    Args:
-        test: The condition.
-        scope: Where it is.
-        known: What is known for conditions.
-    """
+    """What a condition evaluates to on an NPU."""
     return joined(test, lambda part: _of_part(part, scope, known))
 
 

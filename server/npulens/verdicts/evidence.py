@@ -40,8 +40,6 @@ class Effects(NamedTuple):
 
     Attributes:
         called: Functions of devices, wrappers of models, and moves.
-        assigned: What is assigned to.
-        returns: Something is returned.
     """
 
     called: frozenset[str]
@@ -98,11 +96,7 @@ def _effect_of_call(callee: ast.expr) -> str:
 
 
 class Evidence:
-    """What of a segment its author has decided for the NPU.
-
-    Args:
-        code: The text of the segment.
-    """
+    """What of a segment its author has decided for the NPU."""
 
     def __init__(self, code: SegmentText) -> None:
         self._code = code
@@ -112,9 +106,7 @@ class Evidence:
     ) -> Iterator[tuple[ast.stmt, Settlement]]:
         """Statements of a block that another one of it does for the NPU.
 
-        Args:
-            body: The block.
-            npu_tests: Those of its `if`s that the NPU takes.
+        `npu_tests` are those of its `if`s that the NPU takes.
         """
         code = self._code
         by_author = [node for node in npu_tests if code.author_mentions_npu(node.test)]
@@ -217,12 +209,7 @@ class Evidence:
 
 
 class _LastUses:
-    """In which lines of a block names are used last, with and without the NPU's way beside them.
-
-    Args:
-        body: The block.
-        code: The text of the segment.
-    """
+    """In which lines of a block names are used last, with and without the NPU's way beside them."""
 
     def __init__(self, body: list[ast.stmt], code: SegmentText) -> None:
         self._body = body

@@ -19,12 +19,7 @@ LONGEST_BEFORE = 60
 
 
 def read_to_host(first: Sequence[ast.AST], second: Sequence[ast.AST]) -> bool:
-    """Whether two arms differ in that one of them reads to the host.
-
-    Args:
-        first: The statements of an arm, or its expression.
-        second: Those of the other one.
-    """
+    """Whether two arms, statements or expressions, differ in that one of them reads to the host."""
     if len(first) != 1 or len(second) != 1 or type(first[0]) is not type(second[0]):
         return False
     if hasattr(first[0], "body"):
@@ -37,9 +32,7 @@ def read_to_host(first: Sequence[ast.AST], second: Sequence[ast.AST]) -> bool:
 def chooses_host(node: ast.IfExp, before: str) -> bool:
     """`map_location = None if torch.cuda.is_available() else "cpu"`, or given so to a call.
 
-    Args:
-        node: The expression.
-        before: The text in front of it, `LONGEST_BEFORE` of it at most.
+    `before` is the text in front of it, `LONGEST_BEFORE` of it at most.
     """
     arms = {_location(node.body), _location(node.orelse)}
     return _GIVEN.search(before) is not None and arms == {_HOST, None}

@@ -70,12 +70,7 @@ def _author_words(text: str, words: Sequence[tuple[int, int]]) -> list[tuple[int
 
 
 class SegmentText:
-    """The text of a segment, by its nodes.
-
-    Args:
-        lines: The segment.
-        words: What `npu_words` says of it.
-    """
+    """The text of a segment by its nodes, with the `npu_words` in it."""
 
     def __init__(self, lines: LineMap, words: Sequence[tuple[int, int]]) -> None:
         self.text = lines.text

@@ -13,9 +13,7 @@ from npulens.verdicts.library_questions import queried_library
 def missing_names(body: Iterable[ast.stmt], missing: AbstractSet[str]) -> Iterator[str]:
     """The names that `try: import library` binds at the top of a module, and flags beside it.
 
-    Args:
-        body: Statements of the module.
-        missing: The roots of the libraries that an NPU does not have.
+    `missing` has the roots of the libraries that an NPU does not have.
     """
     for statement in body:
         if isinstance(statement, ast.If):
@@ -29,13 +27,7 @@ def missing_names(body: Iterable[ast.stmt], missing: AbstractSet[str]) -> Iterat
 def with_what_needs_them(
     body: Iterable[ast.stmt], names: set[str], missing: AbstractSet[str]
 ) -> set[str]:
-    """The names, and flags that need them or check for a library: `fast = all((scan, update))`.
-
-    Args:
-        body: Statements of the module.
-        names: The names.
-        missing: The roots of the libraries.
-    """
+    """The names, and flags that need them or check for a library: `fast = all((scan, update))`."""
 
     def part(node: ast.expr) -> Answer:
         """`find_spec("triton") is not None`, `is_triton_available()`."""
@@ -60,10 +52,7 @@ def without(
 ) -> Answer:
     """What a condition comes to where some names are nothing.
 
-    Args:
-        marks: The names.
-        test: The condition.
-        otherwise: Answers parts of it that check for none of them.
+    `otherwise` answers parts of it that check for none of them.
     """
 
     def part(node: ast.expr) -> Answer:

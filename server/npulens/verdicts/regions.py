@@ -43,12 +43,7 @@ ACCELERATORS = DEVICE_TYPES - {"cpu", "meta"}
 
 
 class Regions:
-    """Which parts of one segment an NPU reaches.
-
-    Args:
-        code: The text of the segment.
-        known: What is known of its conditions.
-    """
+    """Which parts of one segment an NPU reaches."""
 
     def __init__(self, code: SegmentText, known: Known) -> None:
         self._code = code
@@ -201,6 +196,16 @@ class Regions:
         return [
             (value, settled if _CUDA.search(self._code.source(value)) else None) for value in values
         ]
+
+    def parts(self, node: ast.If | ast.Try | ast.BoolOp | ast.IfExp, scope: Scope) -> list[Part]:
+        """The parts of what an NPU may reach in part only."""
+        if isinstance(node, ast.If):
+            return self.arms(node, scope)
+        if isinstance(node, ast.Try):
+            return self.handlers(node, scope)
+        if isinstance(node, ast.BoolOp):
+            return self.operands(node, scope)
+        return self.choices(node, scope)
 
     def arms(self, node: ast.If, scope: Scope) -> list[Part]:
         """The parts of an `if`."""

@@ -75,10 +75,7 @@ def by_beginning(node: ast.Call, release: TorchVersion) -> Answer:
 def within_releases(node: ast.Call, name: str, release: TorchVersion) -> Answer:
     """`required_torch_version(max_version="2.0")`: what the target's release says.
 
-    Args:
-        node: A call.
-        name: The last part of what is called.
-        release: The target's release.
+    `name` is the last part of what is called.
     """
     target = (*release,) if _VERSION_NAME.search(name) is not None else ()
     for keyword in node.keywords:

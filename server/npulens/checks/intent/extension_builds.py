@@ -52,12 +52,7 @@ def with_builds_together(findings: Sequence[Finding], module: WholeModule) -> li
 
 
 class _Builds:
-    """What a module builds.
-
-    Args:
-        module: The module.
-        found: Its findings about extensions that are built.
-    """
+    """What a module builds, as its findings about extensions that are built (`found`) say."""
 
     def __init__(self, module: WholeModule, found: Sequence[Finding]) -> None:
         self._tree = module.tree

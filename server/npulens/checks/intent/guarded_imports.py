@@ -18,7 +18,6 @@ class GuardedImport(NamedTuple):
     """An import under a `try` or a condition.
 
     Attributes:
-        statement: The import.
         guard: What it is under.
         names: The names that it binds.
         marks: Those of them that are nothing where it fails, and flags that say whether it did.
@@ -35,12 +34,7 @@ class GuardedImport(NamedTuple):
 
 
 class ImportFinder:
-    """The guarded imports of a module, by place.
-
-    Args:
-        tree: The module.
-        text: Its text.
-    """
+    """The guarded imports of a module, by place."""
 
     def __init__(self, tree: ast.Module, text: str) -> None:
         self._text = text

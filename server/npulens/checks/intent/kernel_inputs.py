@@ -60,9 +60,7 @@ def _careful(finding: Finding, moved: Sequence[tuple[Span, str]]) -> Finding:
 class _Moves:
     """What the functions of a module make of the data that they pass to kernels.
 
-    Args:
-        module: The module.
-        kernels: The findings about calls of kernels, by where the names of the kernels are.
+    The findings about calls of kernels come by where the names of the kernels are.
     """
 
     def __init__(self, module: WholeModule, kernels: dict[Span, Finding]) -> None:

@@ -41,11 +41,7 @@ def report_libraries(
 ) -> None:
     """Open what is settled of libraries that are needed, and put hints on the others.
 
-    Args:
-        ledger: What is found in the module.
-        module: The module.
-        project: What it cannot know of its project.
-        catalogue: What has the rule for such hints, `None` if there shall be none.
+    The catalogue has the rule for such hints; it is `None` if there shall be none.
     """
     if any(_is_optional(finding) for finding in ledger.settled):
         rule = None if catalogue is None else catalogue.required(_RULE)

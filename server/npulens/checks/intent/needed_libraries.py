@@ -26,9 +26,7 @@ _MOST_USES = 50
 class Needs:
     """What a module needs of libraries whose import may fail.
 
-    Args:
-        nodes: The nodes of the module.
-        owners: The parent of each of them.
+    `owners` has the parent of each of its nodes.
     """
 
     def __init__(self, nodes: Iterable[ast.AST], owners: Mapping[ast.AST, ast.AST]) -> None:

@@ -25,12 +25,7 @@ class StandIn(NamedTuple):
 
 
 def stand_in(guarded: GuardedImport, finder: ImportFinder) -> StandIn | None:
-    """What takes the place of what an import brings; `None` if the module does not show it.
-
-    Args:
-        guarded: The import.
-        finder: Knows the nodes of the module, and their text.
-    """
+    """What takes the place of what an import brings; `None` if the module does not show it."""
     for name, statement in sorted(guarded.others.items(), key=_by_place):
         return _bound(name, statement, finder)
     if isinstance(guarded.guard, ast.If) and guarded.statement in guarded.guard.body:

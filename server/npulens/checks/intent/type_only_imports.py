@@ -88,9 +88,7 @@ class _Imports:
     def is_only_queried(self, finding: Finding, called: set[int]) -> bool:
         """Whether a finding is at an import of which nothing runs.
 
-        Args:
-            finding: The finding.
-            called: Where the findings on gradient scalers are.
+        `called` has the places of the findings on gradient scalers.
         """
         aliases = self._aliases.get(finding.span.start, [])
         return bool(aliases) and all(

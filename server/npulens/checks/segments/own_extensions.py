@@ -28,8 +28,7 @@ class OwnExtensions:
     def find(self, qualified: str) -> ExtensionName | None:
         """The extension that a name is; several of one name are distinguished by what is nearest.
 
-        Args:
-            qualified: The name as the imports have it: `pack._C` or `.backend.kernels`.
+        The name is that of an import: `pack._C` or `.backend.kernels`.
         """
         found = self.names.find(qualified)
         if found is not None or qualified.startswith("."):

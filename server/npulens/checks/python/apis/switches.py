@@ -8,9 +8,8 @@ from npulens.catalog.tables import SymbolEntry
 from npulens.checks.context import Context
 from npulens.checks.device_words import last_identifier
 from npulens.checks.titles import use
-from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import qualified_names
-from npulens.syntax.scopes import Scope
+from npulens.syntax.scopes import Scope, function_of
 
 
 def value_read(
@@ -165,8 +164,8 @@ _REDUCED_PRODUCTS = frozenset({"high", "medium"})
 
 def _is_cared_for(name: str, scope: Scope, context: Context) -> bool:
     """Whether the function does what makes the NPU repeatable, or undoes it."""
-    function = getattr(scope.function_parent() or scope, "node", None)
-    if not isinstance(function, Function):
+    function = function_of(scope.function_parent())
+    if function is None:
         return False
     text = context.source(function)
     if name == "torch.backends.cudnn.deterministic" and "use_deterministic_algorithms(" in text:

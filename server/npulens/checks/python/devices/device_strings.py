@@ -25,9 +25,9 @@ from npulens.checks.device_words import (
 )
 from npulens.checks.python.devices.shim_imports import is_unpatched
 from npulens.checks.titles import use
-from npulens.syntax.bindings import Function, with_defaults
+from npulens.syntax.bindings import with_defaults
 from npulens.syntax.meanings import Local, Qualified, qualified_names, resolve
-from npulens.syntax.scopes import ClassScope, Scope
+from npulens.syntax.scopes import ClassScope, Scope, function_of
 from npulens.syntax.walking import nodes_below
 from npulens.text.spans import Span
 from npulens.verdicts.device_answers import is_from_device_function
@@ -178,8 +178,8 @@ def _is_of_arguments(scope: Scope) -> bool:
 
 def _looks_backends_up(scope: Scope, context: Context) -> bool:
     """Whether a function takes the backend of a device that PyTorch knows: `nccl` is for others."""
-    function = getattr(scope, "node", None)
-    if not context.lookups.contains(_BACKENDS) or not isinstance(function, Function):
+    function = function_of(scope)
+    if not context.lookups.contains(_BACKENDS) or function is None:
         return False
     return context.lookups.contains_within(_BACKENDS, function)
 
@@ -200,8 +200,8 @@ def _names_its_values(annotation: ast.expr | None, context: Context) -> bool:
 
 def _is_such_parameter(node: ast.expr, scope: Scope, context: Context) -> bool:
     """Whether a name is a parameter with such a type."""
-    function = getattr(scope, "node", None)
-    if not isinstance(node, ast.Name) or not isinstance(function, Function):
+    function = function_of(scope)
+    if not isinstance(node, ast.Name) or function is None:
         return False
     arguments = function.args
     return any(
@@ -325,8 +325,8 @@ def defaults(node: ast.arguments, scope: Scope, context: Context) -> None:
 
 def returned(node: ast.Return, scope: Scope, context: Context) -> None:
     """`return "cuda"` in a function that is named after what it returns."""
-    function = getattr(scope, "node", None)
-    if node.value is None or not isinstance(function, Function):
+    function = function_of(scope)
+    if node.value is None or function is None:
         return
     if isinstance(node.value, ast.Tuple):
         return  # a record, in which the string may be no more than a label

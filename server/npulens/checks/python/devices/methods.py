@@ -16,7 +16,7 @@ from npulens.checks.context import Context
 from npulens.checks.python.devices.losses import has_no_tensor
 from npulens.checks.replacements import with_plugin
 from npulens.checks.titles import use
-from npulens.syntax.bindings import Function, class_definition
+from npulens.syntax.bindings import class_definition
 from npulens.syntax.meanings import (
     Instance,
     Literal,
@@ -29,7 +29,7 @@ from npulens.syntax.meanings import (
     resolve,
     resolve_name,
 )
-from npulens.syntax.scopes import Scope, is_own_attribute, receiver_class
+from npulens.syntax.scopes import Scope, function_of, is_own_attribute, receiver_class
 from npulens.syntax.values import Defined, Name, dotted_name
 from npulens.text.spans import Span
 
@@ -49,8 +49,8 @@ def assigned(node: ast.Assign, scope: Scope, context: Context) -> None:
     target = node.targets[0]
     if not isinstance(target, ast.Name) or not isinstance(node.value, (ast.Attribute, ast.IfExp)):
         return
-    function = getattr(scope, "node", None)
-    if not isinstance(function, Function) or not any(_methods_taken(node.value, context)):
+    function = function_of(scope)
+    if function is None or not any(_methods_taken(node.value, context)):
         return
     if target.id in context.lookups.called_names(function):
         _taken(node.value, scope, context)
@@ -177,8 +177,8 @@ def _is_in_operator(scope: Scope) -> bool:
 
     What it passes to its kernels, `use_cuda = x.is_cuda`, may be meant for CUDA alone.
     """
-    function = getattr(scope, "node", None)
-    arguments = function.args.args if isinstance(function, Function) else []
+    function = function_of(scope)
+    arguments = function.args.args if function is not None else []
     return bool(arguments) and arguments[0].arg == "ctx"
 
 

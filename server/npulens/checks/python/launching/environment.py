@@ -16,9 +16,8 @@ from npulens.checks.other_files.launch_report import (
 from npulens.checks.other_files.shell_commands import command_words, shell_findings
 from npulens.checks.other_files.shell_programs import Atom
 from npulens.checks.titles import use
-from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import qualified_names
-from npulens.syntax.scopes import Scope
+from npulens.syntax.scopes import Scope, function_of
 from npulens.text.spans import Span
 
 _MAPPINGS = frozenset({"os.environ", "os.environb"})
@@ -174,10 +173,8 @@ def _is_unconditional(node: ast.AST, context: Context) -> bool:
 
 def _requests_determinism(scope: Scope, context: Context) -> bool:
     """Whether a function also requests the determinism that counts on the NPU, or ends it."""
-    function = getattr(scope.function_parent() or scope, "node", None)
-    if not isinstance(function, Function):
-        return False
-    return "use_deterministic_algorithms(" in context.source(function)
+    function = function_of(scope.function_parent())
+    return function is not None and "use_deterministic_algorithms(" in context.source(function)
 
 
 def _applicability(entry: EnvironmentEntry, value: ast.expr) -> Applicability:
@@ -222,15 +219,15 @@ def _report(
 
 def _is_for_nvml(scope: Scope, context: Context) -> bool:
     """Whether a function gets cards from NVIDIA's library, and needs their numbers there."""
-    function = getattr(scope.function_parent() or scope, "node", None)
-    return isinstance(function, Function) and "nvml" in context.source(function).lower()
+    function = function_of(scope.function_parent())
+    return function is not None and "nvml" in context.source(function).lower()
 
 
 def _is_answered(entry: EnvironmentEntry, scope: Scope, context: Context) -> bool:
     """Whether the function names what the NPU has for this variable, and so was ported."""
-    function = getattr(scope.function_parent() or scope, "node", None)
+    function = function_of(scope.function_parent())
     answers = {entry.becomes or "", *_ANSWER.findall(entry.note.en if entry.note else "")} - {""}
-    if not answers or not isinstance(function, Function):
+    if not answers or function is None:
         return False
     text = context.source(function)
     return any(re.search(rf"\b{answer}\b", text) for answer in answers)

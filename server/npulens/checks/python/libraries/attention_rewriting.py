@@ -55,13 +55,8 @@ class Written:
 class Writer:
     """Writes the call of the operator for one call of a library.
 
-    Args:
-        signature: The function that is called.
-        given: Its arguments by parameter.
-        scope: Where it is called.
-        source: Gives the text of a node.
-        line: Where it is called.
-        can_precede: Statements can be put before the call's own.
+    Its arguments come by parameter, `line` is where it is called, and `can_precede` says whether
+    statements can be put before its own.
     """
 
     def __init__(
@@ -262,10 +257,7 @@ class Writer:
 def laid_out(written: Written, column: int, indentation: str) -> str:
     """The new call as text, each argument on a line of its own if one line is too short.
 
-    Args:
-        written: The call.
-        column: Where it starts.
-        indentation: Of the line it starts on.
+    The call starts at a column of a line with such an indentation.
     """
     arguments = [*written.arguments, *_mask_arguments(written)]
     line = f"{OPERATOR}({', '.join(arguments)})[0]"

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from npulens.syntax.bindings import Function
-from npulens.syntax.scopes import FunctionScope, Scope, receiver_class
+from npulens.syntax.scopes import FunctionScope, Scope, function_of, receiver_class
 from npulens.syntax.values import dotted_name
 from npulens.syntax.walking import nodes_below
 
@@ -78,12 +78,9 @@ def assigned_values(node: ast.expr, scope: Scope) -> list[ast.expr]:
 
 def _function_of(name: str, scope: Scope) -> Function | None:
     """The function that binds a name."""
-    current: Scope | None = scope
-    while current is not None:
-        if isinstance(current, FunctionScope) and name in current.names:
-            return None if isinstance(current.node, ast.Lambda) else current.node
-        current = current.parent
-    return None
+    functions = (each for each in scope.around() if isinstance(each, FunctionScope))
+    binding = next((each for each in functions if name in each.names), None)
+    return None if binding is None else function_of(binding)
 
 
 def _parameter(node: ast.expr, scope: Scope) -> ast.arg | None:

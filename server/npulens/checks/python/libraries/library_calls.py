@@ -10,7 +10,7 @@ from npulens.checks.entries import report_entry
 from npulens.checks.optional_code import runs_on_request
 from npulens.checks.titles import use
 from npulens.syntax.meanings import Literal, qualified_names, resolve
-from npulens.syntax.scopes import FunctionScope, Scope
+from npulens.syntax.scopes import Scope, definitions_around, function_of
 from npulens.text.spans import Span
 
 _RUNNERS = frozenset(
@@ -57,10 +57,8 @@ def _eight_bits(node: ast.Call, scope: Scope, context: Context) -> None:
 
 def _is_in_skipped_test(scope: Scope, context: Context) -> bool:
     """Whether a test is left out where a library is missing: `@require_bitsandbytes`."""
-    node = scope.node if isinstance(scope, FunctionScope) else None
-    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        return False
-    return runs_on_request(node, context.source)
+    function = function_of(scope)
+    return function is not None and runs_on_request(function, context.source)
 
 
 def _nvidia_smi(node: ast.Call, scope: Scope, context: Context) -> None:
@@ -119,13 +117,7 @@ def _report(span: Span, fixes: list[Fix], context: Context) -> None:
 
 def _is_for_nvidia(scope: Scope) -> bool:
     """Whether the code is about NVIDIA by its name: `class CUDAAccelerator`."""
-    current: Scope | None = scope
-    while current is not None:
-        name = getattr(getattr(current, "node", None), "name", "")
-        if _NVIDIA.search(name):
-            return True
-        current = getattr(current, "owner", None) or current.parent
-    return False
+    return any(_NVIDIA.search(getattr(n, "name", "")) for n in definitions_around(scope))
 
 
 def _npu_smi(

@@ -39,7 +39,6 @@ class _Script:
         block: The statements of a training step.
         backward: Index of `with amp.scale_loss(...)` among them.
         step: Index of `optimizer.step()` among them.
-        tree: The whole script.
     """
 
     alias: str

@@ -8,9 +8,8 @@ from npulens.catalog.messages import message
 from npulens.catalog.model import Severity
 from npulens.checks.arguments import keyword_of
 from npulens.checks.context import Context
-from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import Instance, Literal, qualified_names, resolve
-from npulens.syntax.scopes import ClassScope, FunctionScope, ModuleScope, Scope
+from npulens.syntax.scopes import ModuleScope, Scope, definitions_around, function_of
 from npulens.syntax.values import last_name
 from npulens.syntax.walking import choices, nodes_below
 from npulens.text.spans import Span
@@ -64,8 +63,8 @@ def _names_doubles(call: ast.Call, method: ast.Attribute) -> bool:
 
 def _may_be_on_device(method: ast.Attribute, scope: Scope, context: Context) -> bool:
     """Whether a method is one of an argument, and nothing says that this is on the host."""
-    function = scope.node if isinstance(scope, FunctionScope) else None
-    if method.attr not in _CONVERTING or not isinstance(function, Function):
+    function = function_of(scope)
+    if method.attr not in _CONVERTING or function is None:
         return False
     arguments = function.args
     passed = {a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
@@ -76,7 +75,7 @@ def _may_be_on_device(method: ast.Attribute, scope: Scope, context: Context) -> 
 
 def _was_moved(method: ast.Attribute, scope: Scope) -> bool:
     """`value = torch.rand(2).cuda() * 0.01`, then `value.double()`: all its values are moved."""
-    function = scope.node if isinstance(scope, FunctionScope) else None
+    function = function_of(scope)
     if method.attr not in _CONVERTING or not isinstance(method.value, ast.Name):
         return False
     values = [
@@ -213,7 +212,9 @@ def deterministic(node: ast.Call, scope: Scope, context: Context) -> None:
 
 def training_loop(node: ast.For | ast.While, scope: Scope, context: Context) -> None:
     """`for batch in loader: ... loss.backward() ... optimizer.step()` in a script."""
-    if not context.facts.signs.evidence.trains_in_full_precision or _in_class(scope):
+    if not context.facts.signs.evidence.trains_in_full_precision:
+        return
+    if any(isinstance(node, ast.ClassDef) for node in definitions_around(scope)):
         return
     if not (isinstance(scope, ModuleScope) or context.facts.signs.evidence.is_script):
         return
@@ -225,14 +226,6 @@ def training_loop(node: ast.For | ast.While, scope: Scope, context: Context) -> 
     if span not in context.reported.spans:
         rule = context.catalogue.required("no-mixed-precision")
         context.report(rule, span, context.source(backward), [])
-
-
-def _in_class(scope: Scope | None) -> bool:
-    while scope is not None:
-        if isinstance(scope, ClassScope) or getattr(scope, "owner", None) is not None:
-            return True
-        scope = scope.parent
-    return False
 
 
 def _method_calls(node: ast.stmt) -> Iterator[ast.Call]:

@@ -13,7 +13,7 @@ from npulens.checks.titles import use
 from npulens.fixes.distributed import DATA_PARALLEL
 from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import Qualified, qualified_names, resolve_name
-from npulens.syntax.scopes import FunctionScope, Scope
+from npulens.syntax.scopes import FunctionScope, Scope, function_of
 from npulens.syntax.values import Name
 from npulens.syntax.walking import choices, nodes_below
 
@@ -155,8 +155,8 @@ def chosen_barrier(node: ast.Assign, scope: Scope, context: Context) -> None:
         for side in (part.left, *part.comparators)
         if _is_nccl(side)
     ]
-    function = getattr(scope, "node", None)
-    if not sides or not isinstance(function, Function):
+    function = function_of(scope)
+    if not sides or function is None:
         return
     choices = [n for n in nodes_below(function) if isinstance(n, ast.IfExp) and _is_barrier(n)]
     decided = {choice.test for choice in choices if isinstance(choice.test, ast.Name)}
