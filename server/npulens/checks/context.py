@@ -109,7 +109,7 @@ class Context:
 
     def span(self, node: ast.AST) -> Span:
         """Where a node is."""
-        return self.code.span(node)
+        return self.code.lines.span(node)
 
     def source(self, node: ast.AST) -> str:
         """The text of a node."""

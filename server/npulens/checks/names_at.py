@@ -91,37 +91,29 @@ class _Finder:
     def _contains(self, node: ast.AST) -> bool:
         if not hasattr(node, "lineno"):
             return True  # arguments, comprehensions: what is in them has a place
+        span = self._lines.span(node)
         decorators = getattr(node, "decorator_list", None)
-        start, end = self._span(node)
-        if decorators:
-            start = min(start, self._span(decorators[0]).start)
-        return start <= self._offset <= end
-
-    def _span(self, node: ast.AST) -> Span:
-        first, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
-        last, end = getattr(node, "end_lineno", first), getattr(node, "end_col_offset", column)
-        return Span(self._lines.offset(first, column), self._lines.offset(last, end))
+        start = min(span.start, self._lines.span(decorators[0]).start) if decorators else span.start
+        return start <= self._offset <= span.end
 
     def _meant(self, node: ast.AST, scope: Scope) -> Iterator[NameAt]:
-        span = self._span(node).shifted(self._start)
         if isinstance(node, (ast.Name, ast.Attribute)):
             for value in resolve(node, scope):
                 name = value.name if isinstance(value, (Qualified, Member)) else None
                 if isinstance(value, Member):
                     name = tensor_method(value.name, self._native)
                 if name is not None:
-                    yield NameAt(name, span)
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            for alias in node.names:
-                if self._contains(alias):
-                    place = self._span(alias).shifted(self._start)
-                    yield NameAt(f"{node.module}.{alias.name}", place)
-        elif isinstance(node, ast.Import):
-            for alias in node.names:
-                if self._contains(alias):
-                    yield NameAt(alias.name, self._span(alias).shifted(self._start))
+                    yield NameAt(name, self._place(node))
+        elif isinstance(node, ast.Import) or (isinstance(node, ast.ImportFrom) and not node.level):
+            module = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+            for alias in filter(self._contains, node.names):
+                yield NameAt(f"{module}{alias.name}", self._place(alias))
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield NameAt(node.value, span, is_text=True)
+            yield NameAt(node.value, self._place(node), is_text=True)
+
+    def _place(self, node: ast.AST) -> Span:
+        """Where a node is in the module."""
+        return self._lines.span(node).shifted(self._start)
 
 
 def _children(node: ast.AST, scope: Scope) -> Iterator[ScopedNode]:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from npulens.graphs.definitions import inner_statements, stored_by
 from npulens.syntax.bindings import Function, target_names, with_defaults
+from npulens.syntax.words import is_part_of_word
 from npulens.text.lines import LineMap
 
 _INNER_IMPORT = re.compile(r"\n[ \t]+(?:from|import)\b")
@@ -238,15 +239,11 @@ def _places(text: str, word: str, start: int = 0, end: int = sys.maxsize) -> Ite
     while at >= 0:
         after = at + len(word)
         if anywhere or (
-            not _is_letter(text[after : after + 1])
-            and (inner or at == 0 or not _is_letter(text[at - 1]))
+            not is_part_of_word(text[after : after + 1])
+            and (inner or at == 0 or not is_part_of_word(text[at - 1]))
         ):
             yield at
         at = text.find(word, after, end)
-
-
-def _is_letter(character: str) -> bool:
-    return character.isalnum() or character == "_"
 
 
 def _is_named(text: str, at: int) -> bool:

@@ -77,10 +77,7 @@ def bindings_of(body: Iterable[ast.stmt], walrus_lines: Sequence[int]) -> Bindin
 
 def parameter_bindings(arguments: ast.arguments) -> dict[str, list[Binding]]:
     """The parameters of a function; a default is one value a parameter may have."""
-    positional = [*arguments.posonlyargs, *arguments.args]
-    defaults: list[ast.expr | None] = [None] * (len(positional) - len(arguments.defaults))
-    pairs = list(zip(positional, [*defaults, *arguments.defaults], strict=True))
-    pairs += zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    pairs = list(parameters_of(arguments))
     pairs += [(other, None) for other in (arguments.vararg, arguments.kwarg) if other is not None]
     return {
         parameter.arg: [Binding(_parameter_value(parameter, default), (0, 0))]
@@ -88,12 +85,17 @@ def parameter_bindings(arguments: ast.arguments) -> dict[str, list[Binding]]:
     }
 
 
+def parameters_of(arguments: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr | None]]:
+    """The parameters of a function, each with its default, but for `*args` and `**kwargs`."""
+    positional = [*arguments.posonlyargs, *arguments.args]
+    missing = [None] * (len(positional) - len(arguments.defaults))
+    yield from zip(positional, [*missing, *arguments.defaults], strict=True)
+    yield from zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+
+
 def with_defaults(arguments: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr]]:
     """The parameters of a function that have a default, each with it."""
-    positional = [*arguments.posonlyargs, *arguments.args]
-    first = len(positional) - len(arguments.defaults)
-    yield from zip(positional[first:], arguments.defaults, strict=True)
-    for parameter, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+    for parameter, default in parameters_of(arguments):
         if default is not None:
             yield parameter, default
 

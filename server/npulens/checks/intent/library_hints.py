@@ -65,7 +65,7 @@ class _Libraries:
     ) -> None:
         self._ledger = ledger
         self._rule = rule
-        self._finder = ImportFinder(module.tree, module.text)
+        self._finder = ImportFinder(module)
         self._is_test = FileRole.TEST in file_role(project.place_of(str(module.place)))
         self._is_optional_module = str(module.place) in project.optional.modules
 

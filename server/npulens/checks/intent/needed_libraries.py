@@ -5,11 +5,11 @@ is a call of what was imported, where nobody checks whether it is there.
 """
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 
 from npulens.checks.intent.guarded_imports import GuardedImport
-from npulens.syntax.bindings import Function
+from npulens.syntax.bindings import Function, parameters_of
 from npulens.syntax.values import is_none, root_name
 from npulens.syntax.walking import names_in, nodes_below
 from npulens.verdicts.answers import UNKNOWN, Answer, joined
@@ -154,10 +154,9 @@ class Needs:
         function = self._around(at, Function)
         while function is not None:
             assert isinstance(function, Function)
-            given = dict(_defaults(function.args))
-            if name in given:
-                value = given[name]
-                return value if isinstance(value, ast.Constant) else None
+            for parameter, value in parameters_of(function.args):
+                if parameter.arg == name:
+                    return value if isinstance(value, ast.Constant) else None
             function = self._around(function, Function)
         values = self._constants.get(name, [])
         known = values[0] if len(values) == 1 else None
@@ -185,13 +184,3 @@ class Needs:
             if isinstance(node, kind):  # type: ignore[arg-type]
                 return node
         return None
-
-
-def _defaults(arguments: ast.arguments) -> Iterator[tuple[str, ast.expr | None]]:
-    """The parameters of a function with their defaults."""
-    positional = [*arguments.posonlyargs, *arguments.args]
-    missing: Iterable[None] = [None] * (len(positional) - len(arguments.defaults))
-    for parameter, default in zip(positional, [*missing, *arguments.defaults], strict=True):
-        yield parameter.arg, default
-    for parameter, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
-        yield parameter.arg, default

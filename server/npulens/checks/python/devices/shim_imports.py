@@ -14,7 +14,6 @@ from npulens.fixes.shim_edits import SHIM_NAME, STATEMENT
 from npulens.fixes.starting_shim import start_with_shim
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.scopes import Scope
-from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
 _PATCHED_WITHIN = frozenset(
@@ -56,7 +55,7 @@ def missing_shim(module: WholeModule, catalogue: Catalogue) -> Iterator[Finding]
     node = next(of_torch, imports[0])
     fix = start_with_shim(module.text)
     fixes = () if fix is None else (fix,)
-    span = LineMap(module.text).span(node)
+    span = module.lines.span(node)
     rule = catalogue.required("shim-not-imported")
     yield Finding(rule, span, {"symbol": SHIM_NAME, "replacement": STATEMENT}, fixes=fixes)
 
