@@ -154,7 +154,7 @@ class NativeTable:
         Of `torch.nn.parameter.Parameter` it is `torch.nn.Parameter`: the parts of the one are among
         those of the other, in the same order. What belongs to a listed name, or holds one, counts.
         """
-        by_end = self._by_end
+        by_end = _by_last_part(tuple(self.verified or ()))
         for length in range(len(parts), 1, -1):
             for name in by_end.get(parts[length - 1], ()):
                 other = name.split(".")
@@ -162,10 +162,6 @@ class NativeTable:
                     yield name
         prefix = ".".join(parts) + "."
         yield from (name for name in self.verified or () if name.startswith(prefix))
-
-    @property
-    def _by_end(self) -> Mapping[str, Sequence[str]]:
-        return _by_last_part(tuple(self.verified or ()))
 
     def listed(self, version: TorchVersion) -> TorchVersion:
         """The release whose table counts for a target: itself, or the nearest that has one."""

@@ -16,6 +16,14 @@ def keyword_of(call: ast.Call, name: str) -> ast.keyword | None:
     return next((keyword for keyword in call.keywords if keyword.arg == name), None)
 
 
+def argument_of(call: ast.Call, name: str, position: int) -> ast.expr | None:
+    """What a parameter is given, by its name or at its position."""
+    named = keyword_of(call, name)
+    if named is not None:
+        return named.value
+    return call.args[position] if position < len(call.args) else None
+
+
 def is_spread(call: ast.Call) -> bool:
     """Whether `*arguments` or `**options` hide what is passed."""
     return any(isinstance(a, ast.Starred) for a in call.args) or any(

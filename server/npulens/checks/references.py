@@ -22,7 +22,14 @@ from npulens.syntax.meanings import (
     resolve_name,
 )
 from npulens.syntax.scopes import Scope, function_of, is_bound, lookup
-from npulens.syntax.values import Imported, Name, dotted_name, expression, literal_attribute
+from npulens.syntax.values import (
+    Imported,
+    Name,
+    dotted_name,
+    expression,
+    literal_attribute,
+    names_around,
+)
 from npulens.syntax.walking import choices
 from npulens.text.spans import Span
 
@@ -120,8 +127,7 @@ def imported_name(node: ast.Name, scope: Scope, context: Context) -> None:
 def _library_within(qualified: str, context: Context) -> SymbolEntry | None:
     """A part of PyTorch that counts as a library, such as `torch.utils.ffi` with all in it."""
     libraries = context.catalogue.libraries
-    around = qualified.split(".")
-    names = (".".join(around[:count]) for count in range(len(around), 2, -1))
+    names = (name for name in names_around(qualified) if name.count(".") > 1)
     return next((libraries[name] for name in names if name in libraries), None)
 
 

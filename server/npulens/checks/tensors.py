@@ -13,7 +13,6 @@ from npulens.syntax.meanings import (
     Local,
     Member,
     Qualified,
-    Value,
     qualified_names,
     resolve,
     resolve_name,
@@ -39,22 +38,20 @@ def is_tensor(node: ast.expr, scope: Scope, context: Context, depth: int = 0) ->
         return False
     native = context.catalogue.native
     values = resolve(node, scope)
-    if values and all(_returns_tensor(value, native) for value in values):
+    if values and all(
+        isinstance(value, (Instance, Member)) and _is_result(value.name, native) for value in values
+    ):
         return True
     name = dotted_name(node)
     if name is not None:
         return _name_is_tensor(name, scope, (node.lineno, node.col_offset), native, 0)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        if f"{TENSOR}.{node.func.attr}" not in native.tensors:
-            return False
-        return is_tensor(node.func.value, scope, context, depth + 1)
+    member = node.func if isinstance(node, ast.Call) else node
+    if isinstance(member, ast.Attribute):
+        is_known = f"{TENSOR}.{member.attr}" in native.tensors
+        return is_known and is_tensor(member.value, scope, context, depth + 1)
     if isinstance(node, ast.BinOp):
         sides = (node.left, node.right)
         return any(is_tensor(side, scope, context, depth + 1) for side in sides)
-    if isinstance(node, ast.Attribute):
-        if f"{TENSOR}.{node.attr}" not in native.tensors:
-            return False
-        return is_tensor(node.value, scope, context, depth + 1)
     if isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not):
         return is_tensor(node.operand, scope, context, depth + 1)
     return isinstance(node, ast.Subscript) and is_tensor(node.value, scope, context, depth + 1)
@@ -64,10 +61,6 @@ def tensor_method(member: str, native: NativeTable) -> str | None:
     """`torch.Tensor.mode` for `torch.zeros.mode`, the member of what `torch.zeros` returned."""
     owner, _, method = member.rpartition(".")
     return f"{TENSOR}.{method}" if _is_result(owner, native) else None
-
-
-def _returns_tensor(value: Value, native: NativeTable) -> bool:
-    return isinstance(value, (Instance, Member)) and _is_result(value.name, native)
 
 
 def _is_result(name: str, native: NativeTable) -> bool:

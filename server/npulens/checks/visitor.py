@@ -177,14 +177,8 @@ def _match(node: ast.Match, scope: Scope, context: Context) -> Children:
         yield case, scope, context.settled or settled
 
 
-def _case(node: ast.match_case, scope: Scope, context: Context) -> Children:
-    settled = context.settled
-    yield from _with_scope((node.pattern, node.guard), scope, settled)
-    yield from _block(node.body, scope, context)
-
-
-def _statement_with_body(node: ast.AST, scope: Scope, context: Context) -> Children:
-    """A statement with a body: `for`, `while`, `with`."""
+def _with_body(node: ast.AST, scope: Scope, context: Context) -> Children:
+    """What has a body: `for`, `while`, `with`, a handler, a case."""
     settled = context.settled
     for name in _FIELDS[type(node)]:
         value = getattr(node, name)
@@ -193,11 +187,6 @@ def _statement_with_body(node: ast.AST, scope: Scope, context: Context) -> Child
             yield from _block(value, scope, context)
         else:
             yield from _with_scope(value if isinstance(value, list) else [value], scope, settled)
-
-
-def _handler(node: ast.ExceptHandler, scope: Scope, context: Context) -> Children:
-    yield from _with_scope((node.type,), scope, context.settled)
-    yield from _block(node.body, scope, context)
 
 
 def _dict(node: ast.Dict, scope: Scope, context: Context) -> Children:
@@ -298,14 +287,14 @@ _EXPANSIONS: dict[type[ast.AST], Callable[[Any, Scope, Context], Children]] = {
     ast.GeneratorExp: _comprehension,
     ast.If: _reached_or_not,
     ast.Match: _match,
-    ast.match_case: _case,
+    ast.match_case: _with_body,
     ast.Try: _reached_or_not,
-    ast.ExceptHandler: _handler,
-    ast.For: _statement_with_body,
-    ast.AsyncFor: _statement_with_body,
-    ast.While: _statement_with_body,
-    ast.With: _statement_with_body,
-    ast.AsyncWith: _statement_with_body,
+    ast.ExceptHandler: _with_body,
+    ast.For: _with_body,
+    ast.AsyncFor: _with_body,
+    ast.While: _with_body,
+    ast.With: _with_body,
+    ast.AsyncWith: _with_body,
     ast.BoolOp: _reached_or_not,
     ast.IfExp: _reached_or_not,
     ast.Dict: _dict,

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from npulens.syntax.other_modules import member_of
 from npulens.syntax.values import (
     UNKNOWN,
     Called,
@@ -138,8 +139,7 @@ class _Collector:
     def bind(
         self, name: str, value: Expression, node: ast.stmt | ast.expr, block: tuple[Place, Place]
     ) -> None:
-        place = (node.end_lineno or node.lineno, node.end_col_offset or 0)
-        self.result.names.setdefault(name, []).append(Binding(value, place, block))
+        self.result.names.setdefault(name, []).append(Binding(value, _end(node), block))
 
     def block(self, body: Iterable[ast.stmt], block: tuple[Place, Place]) -> None:
         for statement in body:
@@ -147,9 +147,7 @@ class _Collector:
 
     def conditional(self, body: list[ast.stmt]) -> None:
         if body:
-            first, last = body[0], body[-1]
-            end = (last.end_lineno or last.lineno, last.end_col_offset or 0)
-            self.block(body, ((first.lineno, first.col_offset), end))
+            self.block(body, ((body[0].lineno, body[0].col_offset), _end(body[-1])))
 
     def statement(self, node: ast.stmt, block: tuple[Place, Place]) -> None:
         if self.walrus_lines and any(
@@ -206,10 +204,8 @@ class _Collector:
             return
         for handler in getattr(node, "handlers", ()):
             if handler.name:
-                last = handler.body[-1]
                 start = (handler.lineno, handler.col_offset)
-                end = (last.end_lineno or last.lineno, last.end_col_offset or 0)
-                binding = Binding(UNKNOWN, start, (start, end))
+                binding = Binding(UNKNOWN, start, (start, _end(handler.body[-1])))
                 self.result.names.setdefault(handler.name, []).append(binding)
             self.conditional(handler.body)
         for field in ("body", "orelse"):
@@ -234,10 +230,8 @@ class _Collector:
                 self.result.stars.append("." * node.level + (node.module or ""))
             else:
                 module = "." * node.level + (node.module or "")
-                qualified = (
-                    f"{module}.{alias.name}" if not module.endswith(".") else module + alias.name
-                )
-                self.bind(alias.asname or alias.name, Imported(qualified), node, block)
+                imported = Imported(member_of(module, alias.name))
+                self.bind(alias.asname or alias.name, imported, node, block)
 
     def assign(
         self,
@@ -272,6 +266,10 @@ class _Collector:
                 self.bind(part.target.id, expression(part.value), part, block)
             if not isinstance(part, ast.Lambda):
                 pending += ast.iter_child_nodes(part)
+
+
+def _end(node: ast.stmt | ast.expr) -> Place:
+    return node.end_lineno or node.lineno, node.end_col_offset or 0
 
 
 def class_definition(node: ast.ClassDef) -> Defined:

@@ -406,10 +406,6 @@ def _assigned_members(method: Function) -> list[tuple[str, Expression]]:
         else:
             given = expression(value)
             # What a call returns does not depend on its arguments here.
-            roots = {given.callee.root} if isinstance(given, Called) else _roots(value)
+            roots = {given.callee.root} if isinstance(given, Called) else {*names_in(value)}
             members.append((attribute, UNKNOWN if roots & local else given))
     return members
-
-
-def _roots(value: ast.expr) -> set[str]:
-    return set(names_in(value))

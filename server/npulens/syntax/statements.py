@@ -126,7 +126,7 @@ def joined(text: str, segments: Sequence[ParsedText]) -> ParsedText:
     """
     if len(segments) == 1:
         return segments[0]
-    readable = (_empty_lines(p) if p.problems else p.text for p in segments)
+    readable = ("\n" * _line_ends(p) if p.problems else p.text for p in segments)
     body, problems, line = parse_piece("".join(readable)).body, list[SyntaxProblem](), 0
     for segment in segments:
         if segment.problems:
@@ -136,10 +136,6 @@ def joined(text: str, segments: Sequence[ParsedText]) -> ParsedText:
         line += _line_ends(segment)
     body.sort(key=lambda statement: (statement.lineno, statement.col_offset))
     return ParsedText(text, body, tuple(problems))
-
-
-def _empty_lines(segment: ParsedText) -> str:
-    return "\n" * _line_ends(segment)
 
 
 def _line_ends(segment: ParsedText) -> int:

@@ -5,7 +5,7 @@ versions of a statement; a `Value` is what it means in its scope.
 """
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 MAX_PARTS = 40
@@ -92,6 +92,13 @@ def root_name(node: ast.expr) -> str:
     while isinstance(node, ast.Attribute):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""
+
+
+def names_around(qualified: str) -> Iterator[str]:
+    """`a.b.c`, `a.b` and `a` of `a.b.c`."""
+    while qualified:
+        yield qualified
+        qualified = qualified.rpartition(".")[0]
 
 
 def is_none(node: ast.expr | None) -> bool:

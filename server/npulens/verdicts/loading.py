@@ -24,7 +24,7 @@ def read_to_host(first: Sequence[ast.AST], second: Sequence[ast.AST]) -> bool:
         return False
     if hasattr(first[0], "body"):
         return False  # a chain of conditions, each of which would look at all behind it
-    given = [value for node in (first[0], second[0]) for value in _locations(node)]
+    given = [option.value for node in (first[0], second[0]) for option in _options(node)]
     same = _without_locations(first[0]) == _without_locations(second[0])
     return same and [_location(value) for value in given] == [_HOST]
 
@@ -36,10 +36,6 @@ def chooses_host(node: ast.IfExp, before: str) -> bool:
     """
     arms = {_location(node.body), _location(node.orelse)}
     return _GIVEN.search(before) is not None and arms == {_HOST, None}
-
-
-def _locations(node: ast.AST) -> list[ast.expr]:
-    return [option.value for option in _options(node)]
 
 
 def _options(node: ast.AST) -> list[ast.keyword]:

@@ -6,7 +6,7 @@ from collections.abc import Set as AbstractSet
 
 from npulens.syntax.bindings import target_names
 from npulens.verdicts.answers import UNKNOWN, Answer, joined
-from npulens.verdicts.failing_imports import catches_failing_import
+from npulens.verdicts.failing_imports import catches_failing_import, packages
 from npulens.verdicts.library_questions import queried_library
 
 
@@ -81,16 +81,8 @@ def _names(statement: ast.Try, handler: ast.ExceptHandler) -> Iterator[str]:
 
 def _imports(body: Iterable[ast.stmt], missing: AbstractSet[str]) -> bool:
     """Whether a block imports such a library in any case."""
-    for statement in body:
-        if isinstance(statement, ast.Import):
-            names = [alias.name for alias in statement.names]
-        elif isinstance(statement, ast.ImportFrom) and not statement.level:
-            names = [statement.module or ""]
-        else:
-            continue
-        if any(name.partition(".")[0] in missing for name in names):
-            return True
-    return False
+    imports = (statement for statement in body if not getattr(statement, "level", 0))
+    return any(not missing.isdisjoint(packages(statement)) for statement in imports)
 
 
 def _bound(body: Iterable[ast.stmt]) -> Iterator[tuple[str, ast.expr | None]]:
@@ -105,6 +97,5 @@ def _bound(body: Iterable[ast.stmt]) -> Iterator[tuple[str, ast.expr | None]]:
 def _assigned(body: Iterable[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
     for statement in body:
         if isinstance(statement, ast.Assign):
-            for target in statement.targets:
-                for name in target_names(target):
-                    yield name, statement.value
+            names = (name for target in statement.targets for name in target_names(target))
+            yield from ((name, statement.value) for name in names)

@@ -211,9 +211,7 @@ class Regions:
         """The parts of an `if`."""
         later = self._npu_arm_behind(node)
         if later is not None:
-            settled = self.settlement("npu-way-beside", later)
-            body = self._all((node.test, *node.body), settled)
-            return [*body, *self._orelse(node, None, scope)]
+            return self._settled_body(node, "npu-way-beside", later, scope)
         test = self._code.source(node.test)
         if _CUDA.search(test):
             self._note_number_types(node.test, (*node.body, *node.orelse))
@@ -225,9 +223,7 @@ class Regions:
                 self._cuda_tests.add(Span(first.start, last.end))
             block, index = self._blocks.get(node, ([], 0))
             if guards_kernel(node, scope, self.known, block[index + 1 :]):
-                settled = self.settlement("fallback", node.test)
-                body = self._all((node.test, *node.body), settled)
-                return [*body, *self._orelse(node, None, scope)]
+                return self._settled_body(node, "fallback", node.test, scope)
             led_to = leads_to(node)
             if led_to:
                 self._before_kernels[led_to].add(self._code.span(node.test))
@@ -239,13 +235,9 @@ class Regions:
                     *self._orelse(node, None, scope),
                 ]
             if moves_what_the_host_has(node.body, scope, self.known):
-                settled = self.settlement("fallback", node.test)
-                body = self._all((node.test, *node.body), settled)
-                return [*body, *self._orelse(node, None, scope)]
+                return self._settled_body(node, "fallback", node.test, scope)
             if checks_only_for_card(node.body):
-                settled = self.settlement("cuda-alone", node.test)
-                body = self._all((node.test, *node.body), settled)
-                return [*body, *self._orelse(node, None, scope)]
+                return self._settled_body(node, "cuda-alone", node.test, scope)
         ported = self._checks_ported_device(node, scope)
         if ported is not None:
             return ported
@@ -262,6 +254,11 @@ class Regions:
         )
         of_test = self._test(node.test)
         return [(node.test, of_test), *body, *self._orelse(node, found, scope)]
+
+    def _settled_body(self, node: ast.If, reason: str, by: ast.expr, scope: Scope) -> list[Part]:
+        """The parts of an `if` whose test and body are settled for a reason."""
+        body = self._all((node.test, *node.body), self.settlement(reason, by))
+        return [*body, *self._orelse(node, None, scope)]
 
     def _leaves_host(self, node: ast.If, found: Answer) -> bool:
         """Whether an arm for the host moves things to `torch.cuda.current_device()` or the like."""

@@ -9,6 +9,7 @@ from npulens.catalog.messages import message
 from npulens.catalog.model import LocalizedText
 from npulens.catalog.project_model import ExtensionName, ProjectFacts
 from npulens.syntax.other_modules import OtherModules
+from npulens.syntax.values import names_around
 
 EXTENSION, BOUND = "extension", "bound"
 """Arguments of a finding: which extension it is about, and the name bound to that."""
@@ -38,13 +39,8 @@ class OwnExtensions:
 
     def around(self, qualified: str) -> ExtensionName | None:
         """The extension that a name is taken from."""
-        owner = qualified.rpartition(".")[0]
-        while owner.strip("."):
-            found = self.find(owner)
-            if found is not None:
-                return found
-            owner = owner.rpartition(".")[0]
-        return None
+        owners = [name for name in names_around(qualified) if name.strip(".")][1:]
+        return next(filter(None, map(self.find, owners)), None)
 
     def _nearness(self, extension: ExtensionName) -> tuple[int, str]:
         own, other = self.names.path.split("/"), extension.build.split("/")

@@ -13,7 +13,7 @@ from npulens.checks.replacements import with_plugin
 from npulens.checks.titles import use
 from npulens.syntax.meanings import Qualified, resolve
 from npulens.syntax.scopes import Scope
-from npulens.syntax.values import dotted_name
+from npulens.syntax.values import dotted_name, last_name
 from npulens.text.spans import Span
 
 _FUSED_OPTIMIZER = "fused-optimizer"
@@ -41,13 +41,7 @@ def called(node: ast.Call, scope: Scope, context: Context) -> None:
 
 def _entries(node: ast.Call, scope: Scope, context: Context) -> tuple[CallEntry, ...]:
     """What is known of the callee, if it is certain what that is."""
-    callee = node.func
-    if isinstance(callee, ast.Attribute):
-        name = callee.attr
-    elif isinstance(callee, ast.Name):
-        name = callee.id
-    else:
-        return ()
+    callee, name = node.func, last_name(node.func)
     if name not in context.catalogue.called_names and name not in context.facts.aliases:
         return ()
     values = resolve(callee, scope)
@@ -66,14 +60,10 @@ def _entries(node: ast.Call, scope: Scope, context: Context) -> tuple[CallEntry,
 
 def _report(entry: CallEntry, span: Span, fixes: list[Fix], context: Context) -> None:
     part = context.optional.part_of(span.start)
+    settled = None if part is None else Settlement("fallback", part)
+    becomes, note = entry.becomes, entry.note
     context.report(
-        entry.rule,
-        span,
-        entry.callable,
-        fixes,
-        replacement=entry.becomes,
-        note=entry.note,
-        settled=None if part is None else Settlement("fallback", part),
+        entry.rule, span, entry.callable, fixes, replacement=becomes, note=note, settled=settled
     )
 
 

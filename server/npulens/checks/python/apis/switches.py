@@ -2,11 +2,12 @@
 
 import ast
 import re
+from dataclasses import replace
 
 from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed, Severity
-from npulens.catalog.tables import SymbolEntry
 from npulens.checks.context import Context
 from npulens.checks.device_words import last_identifier
+from npulens.checks.entries import report_symbol
 from npulens.checks.titles import use
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.scopes import Scope, function_of
@@ -74,17 +75,19 @@ def switch_set(node: ast.Assign, scope: Scope, context: Context) -> None:
         ):
             context.settle(context.span(target), "no-effect")
             continue
-        fixes: list[Fix] = []
         is_deterministic = name == "torch.backends.cudnn.deterministic"
         if is_deterministic and context.facts.signs.evidence.requests_determinism:
             continue  # the way that counts on the NPU is there too
         if name in _ON_IS_REQUESTED and value is not False:
-            _report_switch(target, entry, fixes, _ON_IS_REQUESTED[name], context)
+            entry = replace(entry, severity=_ON_IS_REQUESTED[name])
+            report_symbol(context.span(target), entry, [], context)
         elif name in _PRECISION_SWITCHES and isinstance(value, str):
+            fixes: list[Fix] = []
             if value in _PRECISIONS and _PRECISION_SWITCHES[name]:
                 on = _PRECISIONS[value]
                 fixes = _statement(node, f"{_PRECISION_SWITCHES[name]} = {on}", scope, context)
-            _report_switch(target, entry, fixes, Severity.INFO, context)
+            entry = replace(entry, severity=Severity.INFO)
+            report_symbol(context.span(target), entry, fixes, context)
 
 
 def set_for_cuda(node: ast.If, scope: Scope, context: Context) -> None:
@@ -171,24 +174,6 @@ def _is_cared_for(name: str, scope: Scope, context: Context) -> bool:
     if name == "torch.backends.cudnn.deterministic" and "use_deterministic_algorithms(" in text:
         return True
     return "HCCL_DETERMINISTIC" in text or "use_deterministic_algorithms(False" in text
-
-
-def _report_switch(
-    target: ast.Attribute,
-    entry: SymbolEntry,
-    fixes: list[Fix],
-    severity: Severity,
-    context: Context,
-) -> None:
-    context.report(
-        entry.rule,
-        context.span(target),
-        entry.symbol,
-        fixes,
-        replacement=entry.becomes or "",
-        note=entry.note,
-        severity=severity,
-    )
 
 
 def _statement(node: ast.Assign | ast.Call, text: str, scope: Scope, context: Context) -> list[Fix]:

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 
 from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed
@@ -23,6 +24,7 @@ from npulens.checks.device_words import (
     report_removed,
     represents,
 )
+from npulens.checks.entries import report_symbol
 from npulens.checks.python.devices.shim_imports import is_unpatched
 from npulens.checks.titles import use
 from npulens.syntax.bindings import with_defaults
@@ -432,16 +434,9 @@ def _type_string(node: ast.Constant, entry: SymbolEntry, context: Context) -> No
     fixes: list[Fix] = []
     if entry.becomes is not None and at >= 0:
         edit = Edit(Span(at, at + len(entry.symbol)), entry.becomes)
-        fixes.append(
-            Fix(
-                use(f'"{entry.becomes}"'),
-                Applicability.UNSAFE,
-                (edit,),
-                imports=ImportNeed.PLUGIN_BESIDE_TORCH,
-            )
-        )
-    replacement = entry.becomes or ""
-    context.report(entry.rule, span, entry.symbol, fixes, replacement=replacement, note=entry.note)
+        title, need = use(f'"{entry.becomes}"'), ImportNeed.PLUGIN_BESIDE_TORCH
+        fixes.append(Fix(title, Applicability.UNSAFE, (edit,), imports=need))
+    report_symbol(span, replace(entry, severity=None), fixes, context)
 
 
 def formatted(node: ast.JoinedStr, scope: Scope, context: Context) -> None:

@@ -37,13 +37,10 @@ def formatted(node: ast.JoinedStr, scope: Scope, context: Context) -> None:
 
 def constant(node: ast.Constant, scope: Scope, context: Context) -> None:
     """`\"\"\"#!/bin/bash ...\"\"\"`; a part of a formatted string was read with the whole of it."""
-    if not isinstance(node.value, str):
-        return
-    _resource(node.value, node, context)
-    if not _is_for_shell(node.value, context):
-        return
-    if not _read(node, context):
-        command_line(node, context)
+    if isinstance(node.value, str):
+        _resource(node.value, node, context)
+        if _is_for_shell(node.value, context) and not _read(node, context):
+            command_line(node, context)
 
 
 def _resource(text: str, node: ast.expr, context: Context) -> None:

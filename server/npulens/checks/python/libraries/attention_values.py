@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from npulens.syntax.bindings import Function
 from npulens.syntax.scopes import FunctionScope, Scope, function_of, receiver_class
-from npulens.syntax.values import dotted_name
+from npulens.syntax.values import dotted_name, last_name
 from npulens.syntax.walking import nodes_below
 
 _MAX_DEPTH = 6
@@ -146,9 +146,7 @@ def rank(node: ast.expr, scope: Scope, line: int, depth: int = 0) -> int | None:
 
 
 def _rank_of_call(node: ast.Call, scope: Scope, line: int, depth: int) -> int | None:
-    name = node.func.attr if isinstance(node.func, ast.Attribute) else None
-    if name is None and isinstance(node.func, ast.Name):
-        name = node.func.id
+    name = last_name(node.func)
     if name == "rearrange" and len(node.args) > 1:
         return _rank_of_pattern(node.args[1])
     if name == "map" and node.args and isinstance(node.args[0], ast.Lambda):

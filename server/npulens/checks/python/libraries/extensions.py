@@ -10,6 +10,7 @@ import re
 from npulens.catalog.model import Finding
 from npulens.catalog.project_model import ExtensionName
 from npulens.catalog.settlements import Settlement
+from npulens.checks.arguments import argument_of, keyword_of
 from npulens.checks.context import Context
 from npulens.checks.device_words import last_identifier
 from npulens.checks.entries import report_entry
@@ -54,13 +55,12 @@ def built(node: ast.Call, scope: Scope, context: Context) -> None:
 
 def _inline_sources(node: ast.Call, scope: Scope, context: Context) -> None:
     """`load_inline(name, cpp_sources, cuda_sources)`."""
-    by_name = any(keyword.arg == "cuda_sources" for keyword in node.keywords)
-    if not by_name and (len(node.args) < 3 or last_identifier(node.func) != "load_inline"):
+    by_name = keyword_of(node, "cuda_sources") is not None
+    if not by_name and last_identifier(node.func) != "load_inline":
         return
     if _INLINE not in qualified_names(node.func, scope):
         return
-    given = next((k.value for k in node.keywords if k.arg == "cuda_sources"), None)
-    given = given if given is not None else node.args[2] if len(node.args) > 2 else None
+    given = argument_of(node, "cuda_sources", 2)
     if given is None or (isinstance(given, ast.Constant) and not given.value):
         return
     rule = context.catalogue.required(CUDA_EXTENSION)
@@ -73,8 +73,7 @@ def _listed_sources(node: ast.Call, scope: Scope, context: Context) -> None:
         return
     names = qualified_names(node.func, scope)
     symbol = next((name for name in names if name in _PLAIN_EXTENSIONS), None)
-    given = next((k.value for k in node.keywords if k.arg == "sources"), None)
-    given = given if given is not None else node.args[1] if len(node.args) > 1 else None
+    given = argument_of(node, "sources", 1)
     if symbol is None or given is None:
         return
     values = (getattr(part, "value", None) for part in nodes_below(given))

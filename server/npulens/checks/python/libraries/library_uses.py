@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import takewhile
 
 from npulens.catalog.messages import message
 from npulens.catalog.model import Applicability, Finding, Fix
@@ -11,13 +12,21 @@ from npulens.catalog.settlements import Settlement
 from npulens.catalog.tables import SymbolEntry
 from npulens.checks.context import Context
 from npulens.checks.device_words import last_identifier
-from npulens.checks.entries import exists, report_entry
+from npulens.checks.entries import exists, report_entry, report_symbol
 from npulens.checks.optional_code import parts_with_other_way, runs_on_request
 from npulens.checks.python.devices.import_statements import from_fix, written_name
 from npulens.checks.replacements import npu_fix
 from npulens.syntax.meanings import Qualified, resolve_name
 from npulens.syntax.scopes import ModuleScope, Scope, lookup, module_of
-from npulens.syntax.values import IMPORTERS, Imported, Name, dotted_name, expression, last_name
+from npulens.syntax.values import (
+    IMPORTERS,
+    Imported,
+    Name,
+    dotted_name,
+    expression,
+    last_name,
+    names_around,
+)
 from npulens.syntax.walking import nodes_below
 from npulens.text.spans import Span
 from npulens.verdicts.evidence import leaves
@@ -106,16 +115,7 @@ def _report_module(
     whole = context.span(node)
     start = context.code.text.find(node.module, whole.start, whole.end)
     span = Span(start, start + len(node.module)) if start >= 0 else whole
-    context.report(
-        entry.rule,
-        span,
-        entry.symbol,
-        [],
-        replacement=entry.becomes or "",
-        note=entry.note,
-        severity=entry.severity,
-        settled=settled,
-    )
+    report_symbol(span, entry, [], context, settled)
 
 
 def _is_in_module(entry: SymbolEntry) -> bool:
@@ -238,11 +238,9 @@ def library_entry(qualified: str, context: Context) -> SymbolEntry | None:
     root = qualified.partition(".")[0]
     if root in context.target.project.own_modules:
         return None
-    while qualified and qualified not in plain:
-        entry = libraries.get(qualified)
-        if entry is not None:
-            return entry
-        qualified = qualified.rpartition(".")[0]
+    for name in takewhile(lambda name: name not in plain, names_around(qualified)):
+        if name in libraries:
+            return libraries[name]
     return _foreign(root, context) if root in context.target.project.extensions.foreign else None
 
 

@@ -8,10 +8,9 @@ import ast
 from dataclasses import replace
 
 from npulens.catalog.model import Applicability, Edit, Fix, Severity
-from npulens.catalog.tables import SymbolEntry
 from npulens.checks.arguments import is_spread, keyword_of, without
 from npulens.checks.context import Context
-from npulens.checks.entries import exists
+from npulens.checks.entries import exists, report_symbol
 from npulens.checks.replacements import npu_fix
 from npulens.checks.titles import use
 from npulens.syntax.bindings import Function
@@ -152,10 +151,7 @@ def _report(
         return
     fixes = npu_fix(node, written, entry, scope, context) if exists(entry, context) else []
     fixes = [replace(fix, edits=(*fix.edits, *more)) for fix in fixes]
-    becomes = entry.becomes or ""
-    context.report(
-        entry.rule, context.span(node), entry.symbol, fixes, replacement=becomes, note=entry.note
-    )
+    report_symbol(context.span(node), entry, fixes, context)
 
 
 def _neutral_scaler(node: ast.Call, name: str, scope: Scope, context: Context) -> None:
@@ -175,14 +171,9 @@ def _neutral_scaler(node: ast.Call, name: str, scope: Scope, context: Context) -
     if device is not None:
         context.reported.spans.add(context.span(device))
     removed = keyword if keyword is not None else device
-    context.report(
-        entry.rule,
-        context.span(node.func),
-        entry.symbol,
-        _scaler_fixes(node, removed, entry, scope, context),
-        replacement=entry.becomes or "",
-        note=entry.note,
-        severity=Severity.WARNING,
+    fixes = _scaler_fixes(node, removed, scope, context)
+    report_symbol(
+        context.span(node.func), replace(entry, severity=Severity.WARNING), fixes, context
     )
 
 
@@ -194,11 +185,7 @@ def _is_cuda(node: ast.expr, scope: Scope) -> bool:
 
 
 def _scaler_fixes(
-    node: ast.Call,
-    removed: ast.expr | ast.keyword | None,
-    entry: SymbolEntry,
-    scope: Scope,
-    context: Context,
+    node: ast.Call, removed: ast.expr | ast.keyword | None, scope: Scope, context: Context
 ) -> list[Fix]:
     fixes: list[Fix] = []
     cuda_entry = context.catalogue.symbols.get("torch.cuda.amp.GradScaler")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed, MigrationStyle
 from npulens.checks.context import Context
+from npulens.checks.entries import report_symbol
 from npulens.checks.titles import use
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.parsing import module_tree
@@ -64,14 +65,7 @@ def initialized(node: ast.Assign, scope: Scope, context: Context) -> None:
         fixes = [_fix(node, call, scope, context)]
     except _OtherShapeError:
         fixes = []
-    context.report(
-        entry.rule,
-        context.span(call.func),
-        entry.symbol,
-        fixes,
-        replacement=entry.becomes or "",
-        note=entry.note,
-    )
+    report_symbol(context.span(call.func), entry, fixes, context)
 
 
 def _fix(node: ast.Assign, call: ast.Call, scope: Scope, context: Context) -> Fix:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from npulens.catalog.messages import message
 from npulens.catalog.model import Severity
-from npulens.checks.arguments import keyword_of
+from npulens.checks.arguments import argument_of, keyword_of
 from npulens.checks.context import Context
 from npulens.syntax.meanings import Instance, Literal, qualified_names, resolve
 from npulens.syntax.scopes import ModuleScope, Scope, definitions_around, function_of
@@ -200,8 +200,7 @@ def deterministic(node: ast.Call, scope: Scope, context: Context) -> None:
     """`torch.use_deterministic_algorithms(True)` where collectives decide about the sums too."""
     if not context.facts.signs.evidence.collectives_unordered:
         return
-    mode = keyword_of(node, "mode")
-    value = node.args[0] if node.args else mode and mode.value
+    value = argument_of(node, "mode", 0)
     if not isinstance(value, ast.Constant) or value.value is not True:
         return
     name = "torch.use_deterministic_algorithms"

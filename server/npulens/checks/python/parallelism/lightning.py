@@ -78,11 +78,9 @@ def _chooses_itself(node: ast.Call, callee: ast.expr, scope: Scope) -> bool:
 
 def _accelerator(callee: ast.expr, scope: Scope, context: Context) -> ParameterEntry | None:
     """What is known of the accelerator of a class of Lightning."""
-    for name in qualified_names(callee, scope):
-        for entry in context.catalogue.parameters.get(name, ()):
-            if entry.meaning is Meaning.ACCELERATOR:
-                return entry
-    return None
+    known = context.catalogue.parameters
+    entries = (entry for n in qualified_names(callee, scope) for entry in known.get(n, ()))
+    return next((entry for entry in entries if entry.meaning is Meaning.ACCELERATOR), None)
 
 
 def _is_one_of(node: ast.expr, values: frozenset[object]) -> bool:
