@@ -19,12 +19,7 @@ from npulens.catalog.model import Applicability, Rule
 from npulens.catalog.name_expressions import is_quick
 from npulens.catalog.native_sections import NATIVE_SECTIONS
 from npulens.catalog.rule_toml import as_lists
-from npulens.catalog.sections import (
-    LAUNCH,
-    RULES,
-    SECTIONS,
-    Section,
-)
+from npulens.catalog.sections import LAUNCH, RULES, SECTIONS, Section
 from npulens.text.regular_files import read_regular
 from npulens.text.toml import parse_toml
 

@@ -21,7 +21,7 @@ from npulens.checks.relevance_filter import RelevanceFilter
 from npulens.checks.segment_lookups import SegmentLookups
 from npulens.checks.segments.module_facts import ModuleFacts
 from npulens.syntax.meanings import Qualified, resolve_name
-from npulens.syntax.scopes import FunctionScope, ModuleScope, Scope
+from npulens.syntax.scopes import FunctionScope, ModuleScope, Scope, function_of
 from npulens.syntax.values import Imported, Name
 from npulens.text.spans import Span
 from npulens.verdicts.kernels import CALLED
@@ -114,6 +114,15 @@ class Context:
     def source(self, node: ast.AST) -> str:
         """The text of a node."""
         return self.code.source(node)
+
+    def before_on_line(self, node: ast.expr | ast.stmt) -> str:
+        """The text in front of a node on the line that it starts on."""
+        return self.code.text[self.code.lines.starts[node.lineno - 1] : self.span(node).start]
+
+    def function_text(self, scope: Scope) -> str:
+        """The text of the function that a scope is of or in; empty at the top of a module."""
+        function = function_of(scope.function_parent())
+        return "" if function is None else self.source(function)
 
     def torch_name(self, scope: Scope, node: ast.expr | ast.stmt) -> str | None:
         """How the module `torch` is called where a node is, if it is called `torch` there."""

@@ -7,6 +7,7 @@ import ast
 
 from npulens.catalog.native_tables import TENSOR, TYPE_NAMES, NativeTable
 from npulens.checks.context import Context
+from npulens.checks.function_names import assignments
 from npulens.syntax.bindings import Function, Place
 from npulens.syntax.meanings import (
     Instance,
@@ -258,7 +259,7 @@ def _name_is_on_host(
     places = {bound.binding.place for bound in found if bound.scope is scope}
     if not places or (0, 0) in places or len(places) < len(found):
         return False  # a parameter, or from elsewhere
-    assigned = context.lookups.assignments(scope.node)
+    assigned = assignments(scope.node)
     values = [
         assigned[place].value
         for place in places

@@ -19,11 +19,7 @@ from npulens.syntax.scopes import Scope
 from npulens.syntax.values import last_name
 from npulens.verdicts.answers import UNKNOWN, Answer, joined
 from npulens.verdicts.library_questions import queried_library
-from npulens.verdicts.releases import (
-    by_beginning,
-    by_release,
-    within_releases,
-)
+from npulens.verdicts.releases import by_beginning, by_release, within_releases
 
 _NPU_NAME = re.compile(r"(?:\A|_)(?:npus?|ascend)(?:\Z|_)|NPU|Npu|Ascend", re.ASCII)
 _DEVICE_NAME = re.compile(

@@ -127,7 +127,8 @@ class Needs:
         if isinstance(test, ast.Constant):
             return Answer(bool(test.value))
         if isinstance(test, ast.Name):
-            return Answer(self._default_of(test.id, at))
+            given = self._given(test.id, at)
+            return UNKNOWN if given is None else Answer(bool(given.value))
         if isinstance(test, ast.Attribute) and root_name(test) == "self":
             return self._attribute(test.attr, at)
         if isinstance(test, ast.Compare) and len(test.ops) == 1:
@@ -144,10 +145,6 @@ class Needs:
         if isinstance(relation, (ast.Eq, ast.NotEq)):
             return Answer((given.value == right.value) is isinstance(relation, ast.Eq))
         return UNKNOWN
-
-    def _default_of(self, name: str, at: ast.AST) -> bool | None:
-        given = self._given(name, at)
-        return None if given is None else bool(given.value)
 
     def _given(self, name: str, at: ast.AST) -> ast.Constant | None:
         """The default of a parameter of a function around, or a constant of the module."""

@@ -29,15 +29,12 @@ def without_types_only(findings: Sequence[Finding], module: WholeModule) -> list
 
 
 def _is_of_scaler(finding: Finding) -> bool:
-    return finding.rule.family == "precision" and _symbol(finding).endswith(_SCALER)
+    symbol = finding.arguments.get("symbol", "")
+    return finding.rule.family == "precision" and symbol.endswith(_SCALER)
 
 
 def _is_ours(finding: Finding) -> bool:
     return SettledBy.TYPE_ONLY in finding.rule.settled_by or _is_of_scaler(finding)
-
-
-def _symbol(finding: Finding) -> str:
-    return finding.arguments.get("symbol", "")
 
 
 def _may_be_import(finding: Finding, text: str) -> bool:

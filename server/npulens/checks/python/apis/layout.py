@@ -71,10 +71,6 @@ def _report_format(
     context.report(entry.rule, span, entry.symbol, fixes, note=entry.note)
 
 
-def _is_of_torch(callee: ast.expr, scope: Scope) -> bool:
-    return any(name.startswith("torch.") for name in qualified_names(callee, scope))
-
-
 def _is_contiguous_else(choice: ast.IfExp, written: ast.expr, scope: Scope) -> bool:
     """Whether the other choice is the usual format, and requesting the choice does nothing."""
     other = choice.orelse if written is choice.body else choice.body
@@ -98,7 +94,8 @@ def _contiguous(
     """
     method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
     agnostic = context.target.style is MigrationStyle.DEVICE_AGNOSTIC
-    known = method in _METHODS or _is_of_torch(call.func, scope)
+    names = qualified_names(call.func, scope)
+    known = method in _METHODS or any(name.startswith("torch.") for name in names)
     decided = not isinstance(keyword.value, ast.IfExp)
     is_safe = known and decided and not agnostic
     safety = Applicability.SAFE if is_safe else Applicability.UNSAFE
@@ -111,8 +108,7 @@ def _contiguous(
     root = dotted_name(written)
     if root is None:
         return None
-    names = (root.root, *root.path[:-1], "contiguous_format")
-    text = ".".join(names)
+    text = ".".join((root.root, *root.path[:-1], "contiguous_format"))
     return Fix(use(text), safety, (Edit(context.span(replaced), text),))
 
 

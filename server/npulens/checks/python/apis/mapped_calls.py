@@ -111,7 +111,7 @@ def _fix(node: ast.Call, entry: CallEntry, scope: Scope, context: Context) -> li
         return []
     if entry.neutral and context.torch_name(scope, node) is None:
         return []
-    arguments = _arguments(node, context)
+    arguments: list[_Argument] = sorted([*node.args, *node.keywords], key=context.span)
     unwanted = {*entry.drops, *entry.same, *entry.when}
     dropped = [isinstance(a, ast.keyword) and a.arg in unwanted for a in arguments]
     edits = [Edit(context.span(node.func), entry.becomes)]
@@ -133,11 +133,6 @@ def _fix(node: ast.Call, entry: CallEntry, scope: Scope, context: Context) -> li
         return [Fix(use(entry.becomes), entry.fix, tuple(edits))]
     every, need = with_plugin(tuple(edits), ImportNeed.PLUGIN_NAME, scope, context)
     return [Fix(use(entry.becomes), entry.fix, every, imports=need)]
-
-
-def _arguments(node: ast.Call, context: Context) -> list[_Argument]:
-    arguments: list[_Argument] = [*node.args, *node.keywords]
-    return sorted(arguments, key=context.span)
 
 
 def _removed(

@@ -10,7 +10,7 @@ from npulens.checks.device_words import last_identifier
 from npulens.checks.entries import report_symbol
 from npulens.checks.titles import use
 from npulens.syntax.meanings import qualified_names
-from npulens.syntax.scopes import Scope, function_of
+from npulens.syntax.scopes import Scope
 
 
 def value_read(
@@ -167,10 +167,7 @@ _REDUCED_PRODUCTS = frozenset({"high", "medium"})
 
 def _is_cared_for(name: str, scope: Scope, context: Context) -> bool:
     """Whether the function does what makes the NPU repeatable, or undoes it."""
-    function = function_of(scope.function_parent())
-    if function is None:
-        return False
-    text = context.source(function)
+    text = context.function_text(scope)
     if name == "torch.backends.cudnn.deterministic" and "use_deterministic_algorithms(" in text:
         return True
     return "HCCL_DETERMINISTIC" in text or "use_deterministic_algorithms(False" in text

@@ -301,10 +301,13 @@ def _collecting(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
 
 def _is_device_list(node: ast.expr) -> bool:
     """`SUPPORTED_DEVICES = ("cuda", "xpu", "mps")`: what code knows of, not where it runs."""
-    if not isinstance(node, (ast.List, ast.Tuple, ast.Set)):
-        return False
-    named = {element.value for element in node.elts if isinstance(element, ast.Constant)}
-    return len(named & ACCELERATORS) > 1
+    return len(_listed(node) & ACCELERATORS) > 1
+
+
+def _listed(node: ast.expr) -> set[object]:
+    """The constants of a list; nothing of what is none."""
+    elements = node.elts if isinstance(node, (ast.List, ast.Tuple, ast.Set)) else []
+    return {element.value for element in elements if isinstance(element, ast.Constant)}
 
 
 def conditional(node: ast.IfExp, scope: Scope, context: Context) -> None:
@@ -490,7 +493,7 @@ def _arguments(node: ast.Call, parameter: ParameterEntry) -> Iterator[ast.expr]:
 
 def _own_function(node: ast.Call, scope: Scope, context: Context) -> None:
     """Positional arguments of a function of this file whose parameter is named after a device."""
-    if not any(_may_be_word(argument) for argument in node.args):
+    if not any(isinstance(a, (ast.Constant, ast.JoinedStr, ast.IfExp)) for a in node.args):
         return
     for value in resolve(node.func, scope):
         if isinstance(value, Local):
@@ -529,10 +532,6 @@ def _choice_for_people(node: ast.Call, scope: Scope, context: Context) -> None:
         report_all(value, WORDS[Meaning.DEVICE], None, scope, context)
 
 
-def _may_be_word(node: ast.expr) -> bool:
-    return isinstance(node, (ast.Constant, ast.JoinedStr, ast.IfExp))
-
-
 def _named_option(node: ast.Call, scope: Scope, context: Context) -> None:
     """`add_argument("--device", default="cuda")`, `config.get("device", "cuda")`."""
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
@@ -559,10 +558,7 @@ def _chooses_devices(node: ast.Call) -> bool:
 
 def _lists_devices(node: ast.expr) -> bool:
     """`["cpu", "cuda"]`: types of devices and no others."""
-    if not isinstance(node, (ast.List, ast.Tuple, ast.Set)):
-        return False
-    values = {element.value for element in node.elts if isinstance(element, ast.Constant)}
-    return {"cpu", "cuda"} <= values <= _DEVICES
+    return _HOST_AND_CUDA <= _listed(node) <= _DEVICES
 
 
 def _paired(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:

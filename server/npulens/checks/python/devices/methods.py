@@ -4,15 +4,10 @@ import ast
 from collections.abc import Iterator
 
 from npulens.catalog.messages import message
-from npulens.catalog.model import (
-    Applicability,
-    Edit,
-    Fix,
-    ImportNeed,
-    Severity,
-)
+from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed, Severity
 from npulens.catalog.tables import MethodEntry
 from npulens.checks.context import Context
+from npulens.checks.function_names import called_names
 from npulens.checks.python.devices.losses import has_no_tensor
 from npulens.checks.replacements import with_plugin
 from npulens.checks.titles import use
@@ -52,7 +47,7 @@ def assigned(node: ast.Assign, scope: Scope, context: Context) -> None:
     function = function_of(scope)
     if function is None or not any(_methods_taken(node.value, context)):
         return
-    if target.id in context.lookups.called_names(function):
+    if target.id in called_names(function):
         _taken(node.value, scope, context)
 
 

@@ -17,7 +17,7 @@ from npulens.checks.other_files.shell_commands import command_words, shell_findi
 from npulens.checks.other_files.shell_programs import Atom
 from npulens.checks.titles import use
 from npulens.syntax.meanings import qualified_names
-from npulens.syntax.scopes import Scope, function_of
+from npulens.syntax.scopes import Scope
 from npulens.text.spans import Span
 
 _MAPPINGS = frozenset({"os.environ", "os.environb"})
@@ -33,6 +33,8 @@ _ESCAPE = re.compile(r"\\(\r?\n|.)")
 _QUOTED = re.compile(r"\\.", re.DOTALL)
 _FOR_REPEATING = frozenset({"CUDA_LAUNCH_BLOCKING", "CUBLAS_WORKSPACE_CONFIG"})
 """What CUDA needs beside `torch.use_deterministic_algorithms(True)`."""
+_REPEATS = "use_deterministic_algorithms("
+"""What requests the determinism that counts on the NPU, or ends it."""
 _SET_BY_LAUNCHER = "TORCH_NCCL_ASYNC_ERROR_HANDLING"
 _EXECUTORS = frozenset({"asyncio.create_subprocess_exec", "os.execvp", "os.execv"})
 _CALLED = frozenset(n.rpartition(".")[2] for n in _SETTERS | _RUNNERS | _EXECUTORS) | {"update"}
@@ -57,7 +59,7 @@ def variable(node: ast.Constant, scope: Scope, context: Context) -> None:
     ):
         return  # one of those that torchrun sets, and that are taken from a program of its own
     span = context.span(node)
-    if _is_for_nvml(scope, context):
+    if "nvml" in context.function_text(scope).lower():  # NVIDIA's library needs these numbers
         context.settle(span, "no-effect")
     _report(entry, span, entry.fix, scope, context)
 
@@ -147,7 +149,7 @@ def _set(name: ast.expr, value: ast.expr, scope: Scope, context: Context) -> Non
         return
     entry = context.catalogue.variable(name.value)
     if entry is not None:
-        repeats = name.value in _FOR_REPEATING and _requests_determinism(scope, context)
+        repeats = name.value in _FOR_REPEATING and _REPEATS in context.function_text(scope)
         if repeats or (entry.becomes is None and not _is_wish(name, value, context)):
             context.settle(context.span(name), "no-effect")
         if isinstance(value, ast.Constant) and (
@@ -169,12 +171,6 @@ def _is_unconditional(node: ast.AST, context: Context) -> bool:
     """Whether what a module sets holds for the whole program; under a condition it is an option."""
     line = context.code.text.rfind("\n", 0, context.span(node).start) + 1
     return not context.code.text[line : line + 1].isspace()
-
-
-def _requests_determinism(scope: Scope, context: Context) -> bool:
-    """Whether a function also requests the determinism that counts on the NPU, or ends it."""
-    function = function_of(scope.function_parent())
-    return function is not None and "use_deterministic_algorithms(" in context.source(function)
 
 
 def _applicability(entry: EnvironmentEntry, value: ast.expr) -> Applicability:
@@ -217,19 +213,10 @@ def _report(
     )
 
 
-def _is_for_nvml(scope: Scope, context: Context) -> bool:
-    """Whether a function gets cards from NVIDIA's library, and needs their numbers there."""
-    function = function_of(scope.function_parent())
-    return function is not None and "nvml" in context.source(function).lower()
-
-
 def _is_answered(entry: EnvironmentEntry, scope: Scope, context: Context) -> bool:
     """Whether the function names what the NPU has for this variable, and so was ported."""
-    function = function_of(scope.function_parent())
     answers = {entry.becomes or "", *_ANSWER.findall(entry.note.en if entry.note else "")} - {""}
-    if not answers or function is None:
-        return False
-    text = context.source(function)
+    text = context.function_text(scope) if answers else ""
     return any(re.search(rf"\b{answer}\b", text) for answer in answers)
 
 

@@ -68,7 +68,8 @@ def loop(node: _Loop, scope: Scope, context: Context) -> None:
         elif _reads_value(called):
             _report("sync-in-training-loop", called, context)
         elif context.facts.signs.pins_memory and _copies_batch(called, node):
-            _copy(called, context)
+            fixes = _added_keyword(called, "non_blocking=True", context)
+            _report("blocking-copy", called, context, fixes)
 
 
 def _anomaly(node: ast.Call, context: Context) -> None:
@@ -77,7 +78,7 @@ def _anomaly(node: ast.Call, context: Context) -> None:
     switched = values[0] if values else None
     takes_mode = "set_" in context.source(node.func)
     is_on = isinstance(switched, ast.Constant) and switched.value is True
-    if is_on if takes_mode else True:
+    if is_on or not takes_mode:
         _report("anomaly-detection", node, context)
 
 
@@ -183,10 +184,6 @@ def _is_device(node: ast.expr) -> bool:
         return isinstance(node.value, str) and node.value != "cpu"
     name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
     return "device" in name.lower() and "cpu" not in name.lower()
-
-
-def _copy(node: ast.Call, context: Context) -> None:
-    _report("blocking-copy", node, context, _added_keyword(node, "non_blocking=True", context))
 
 
 def _added_keyword(node: ast.Call, keyword: str, context: Context) -> list[Fix]:

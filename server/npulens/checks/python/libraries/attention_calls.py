@@ -155,11 +155,7 @@ def _written(
 
 
 def _can_be_preceded(statement: ast.stmt | None, context: Context) -> bool:
-    return statement is not None and not _before_on_line(statement, context).strip()
-
-
-def _before_on_line(node: ast.stmt | ast.expr, context: Context) -> str:
-    return context.code.text[context.code.lines.starts[node.lineno - 1] : context.span(node).start]
+    return statement is not None and not context.before_on_line(statement).strip()
 
 
 def _fixes(
@@ -171,12 +167,12 @@ def _fixes(
     if remarks and not _can_be_preceded(statement, context):
         return []
     before = [*remarks, *written.before]
-    line = _before_on_line(node, context)
+    line = context.before_on_line(node)
     indentation = line[: len(line) - len(line.lstrip())]
     edits: tuple[Edit, ...] = (Edit(span, laid_out(written, len(line), indentation)),)
     if before and statement is not None:
         start = context.code.lines.starts[statement.lineno - 1]
-        margin = _before_on_line(statement, context)
+        margin = context.before_on_line(statement)
         edits = (Edit(Span(start, start), "".join(f"{margin}{b}\n" for b in before)), *edits)
     edits, need = with_plugin(edits, ImportNeed.PLUGIN_NAME, scope, context)
     module = ""

@@ -15,6 +15,7 @@ from npulens.checks.context import Context
 from npulens.checks.device_words import last_identifier
 from npulens.checks.entries import report_entry
 from npulens.checks.purpose import out_of_reach
+from npulens.checks.python.devices.import_statements import module_span
 from npulens.checks.segments.own_extensions import BOUND, EXTENSION, who_builds
 from npulens.checks.shared_rules import CUDA_EXTENSION, EXTENSION_CALL, EXTENSION_IMPORT
 from npulens.syntax.meanings import Member, Qualified, qualified_names, resolve
@@ -97,19 +98,12 @@ def imported(node: ast.Import | ast.ImportFrom, scope: Scope, context: Context) 
     whole = extensions.find(module) if node.module else None
     if whole is not None:
         bound = node.names[0].asname or node.names[0].name
-        _report_import(_module_span(node, context), module, bound, whole, context)
+        _report_import(module_span(node, context), module, bound, whole, context)
         return
     for alias in node.names:
         name = member_of(module, alias.name)
         bound = alias.asname or alias.name
         _report_import(context.span(alias), name, bound, extensions.find(name), context)
-
-
-def _module_span(node: ast.ImportFrom, context: Context) -> Span:
-    """The place of the module behind `from`."""
-    whole = context.span(node)
-    start = context.code.text.find(node.module or "", whole.start, whole.end)
-    return Span(start, start + len(node.module or "")) if start >= 0 else whole
 
 
 def loaded(node: ast.Call, scope: Scope, context: Context) -> None:

@@ -14,7 +14,7 @@ from npulens.checks.context import Context
 from npulens.checks.device_words import last_identifier
 from npulens.checks.entries import exists, report_entry, report_symbol
 from npulens.checks.optional_code import parts_with_other_way, runs_on_request
-from npulens.checks.python.devices.import_statements import from_fix, written_name
+from npulens.checks.python.devices.import_statements import from_fix, module_span, written_name
 from npulens.checks.replacements import npu_fix
 from npulens.syntax.meanings import Qualified, resolve_name
 from npulens.syntax.scopes import ModuleScope, Scope, lookup, module_of
@@ -42,9 +42,11 @@ def imported(node: ast.Import | ast.ImportFrom, scope: Scope, context: Context) 
             _settle_re_exported(alias, scope, context)
         return
     settled = context.fallback(node)
-    of_module = library_entry(getattr(node, "module", None) or "", context)
-    if of_module is not None:
-        _report_module(node, of_module, context, settled)
+    of_module = None
+    if isinstance(node, ast.ImportFrom):
+        of_module = library_entry(node.module or "", context)
+        if of_module is not None:
+            _report_module(node, of_module, context, settled)
     for alias in node.names:
         name = written_name(node, alias)
         entry = library_entry(name, context)
@@ -105,17 +107,13 @@ def loaded(node: ast.Call, scope: Scope, context: Context) -> None:
 
 
 def _report_module(
-    node: ast.AST, entry: SymbolEntry, context: Context, settled: Settlement | None
+    node: ast.ImportFrom, entry: SymbolEntry, context: Context, settled: Settlement | None
 ) -> None:
     """The module behind `from`, once for all names of it that have nothing of their own."""
-    assert isinstance(node, ast.ImportFrom) and node.module is not None
     names = [written_name(node, alias) for alias in node.names]
     if all(library_entry(name, context) is not entry for name in names):
         return
-    whole = context.span(node)
-    start = context.code.text.find(node.module, whole.start, whole.end)
-    span = Span(start, start + len(node.module)) if start >= 0 else whole
-    report_symbol(span, entry, [], context, settled)
+    report_symbol(module_span(node, context), entry, [], context, settled)
 
 
 def _is_in_module(entry: SymbolEntry) -> bool:

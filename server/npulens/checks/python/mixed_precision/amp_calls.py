@@ -54,7 +54,9 @@ def called(node: ast.Call, scope: Scope, context: Context) -> None:
     if name in _CUDA_SCALERS:
         _positional_enabled(node, context)
     if name in _CALLS and isinstance(node.func, ast.Attribute):
-        _cuda_call(node, name, scope, context)
+        position = _enabled_keyword(node, context) if name in _CUDA_SCALERS else None
+        more = () if position is None else (position,)
+        _report(node.func, name, more, scope, context)
     elif name in _NEUTRAL_SCALERS:
         _neutral_scaler(node, name, scope, context)
 
@@ -124,12 +126,6 @@ def _enabled_keyword(node: ast.Call, context: Context) -> Edit | None:
     start = context.span(node.args[-1]).start
     before = context.code.text[context.span(node.args[-2]).end : start]
     return None if "(" in before else Edit(Span(start, start), "enabled=")
-
-
-def _cuda_call(node: ast.Call, name: str, scope: Scope, context: Context) -> None:
-    position = _enabled_keyword(node, context) if name in _CUDA_SCALERS else None
-    more = () if position is None else (position,)
-    _report(node.func, name, more, scope, context)
 
 
 def decorated(node: ast.FunctionDef, scope: Scope, context: Context) -> None:

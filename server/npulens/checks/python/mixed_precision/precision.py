@@ -218,34 +218,20 @@ def training_loop(node: ast.For | ast.While, scope: Scope, context: Context) -> 
     if not (isinstance(scope, ModuleScope) or context.facts.signs.evidence.is_script):
         return
     calls = list(_method_calls(node))
-    backward = next((c for c in calls if _is_backward(c)), None)
-    if backward is None or not any(map(_is_step, calls)):
+    backward = (call for call, owner, name in calls if name == "backward" and "loss" in owner)
+    loss = next(backward, None)
+    if loss is None or not any(name == "step" and "opt" in owner for _, owner, name in calls):
         return
-    span = context.span(backward)
+    span = context.span(loss)
     if span not in context.reported.spans:
         rule = context.catalogue.required("no-mixed-precision")
-        context.report(rule, span, context.source(backward), [])
+        context.report(rule, span, context.source(loss), [])
 
 
-def _method_calls(node: ast.stmt) -> Iterator[ast.Call]:
-    """Calls of methods of names, each a statement of its own."""
+def _method_calls(node: ast.stmt) -> Iterator[tuple[ast.Call, str, str]]:
+    """Calls that are statements, each with the name in small letters that it is a method of."""
     for inner in nodes_below(node):
         if isinstance(inner, ast.Expr) and isinstance(inner.value, ast.Call):
             callee = inner.value.func
             if isinstance(callee, ast.Attribute) and isinstance(callee.value, ast.Name):
-                yield inner.value
-
-
-def _is_backward(call: ast.Call) -> bool:
-    assert isinstance(call.func, ast.Attribute)
-    return call.func.attr == "backward" and "loss" in _receiver(call).lower()
-
-
-def _is_step(call: ast.Call) -> bool:
-    assert isinstance(call.func, ast.Attribute)
-    return call.func.attr == "step" and "opt" in _receiver(call).lower()
-
-
-def _receiver(call: ast.Call) -> str:
-    assert isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name)
-    return call.func.value.id
+                yield inner.value, callee.value.id.lower(), callee.attr

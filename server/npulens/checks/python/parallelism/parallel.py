@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from npulens.catalog.messages import message
 from npulens.catalog.model import Applicability, Edit, Fix, Severity
 from npulens.catalog.tables import Meaning
+from npulens.checks.arguments import keyword_of
 from npulens.checks.context import Context
 from npulens.checks.device_words import WORDS, report_likely
 from npulens.checks.shared_rules import DATA_PARALLEL_RULE
@@ -14,7 +15,7 @@ from npulens.fixes.distributed import DATA_PARALLEL
 from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import Qualified, qualified_names, resolve_name
 from npulens.syntax.scopes import FunctionScope, Scope, function_of
-from npulens.syntax.values import Name
+from npulens.syntax.values import Name, last_name
 from npulens.syntax.walking import choices, nodes_below
 
 _DISTRIBUTED = frozenset(
@@ -50,8 +51,7 @@ def is_attribute_of_wrapper(node: ast.expr) -> bool:
 
 def is_distributed_wrapper(node: ast.expr, scope: Scope) -> bool:
     """Whether an expression is `DistributedDataParallel`, of PyTorch or of who wraps it again."""
-    name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
-    if name.endswith("DistributedDataParallel"):
+    if last_name(node).endswith("DistributedDataParallel"):
         return True
     return bool(_DISTRIBUTED.intersection(qualified_names(node, scope)))
 
@@ -158,8 +158,8 @@ def chosen_barrier(node: ast.Assign, scope: Scope, context: Context) -> None:
     function = function_of(scope)
     if not sides or function is None:
         return
-    choices = [n for n in nodes_below(function) if isinstance(n, ast.IfExp) and _is_barrier(n)]
-    decided = {choice.test for choice in choices if isinstance(choice.test, ast.Name)}
+    choices = [node for node in nodes_below(function) if isinstance(node, ast.IfExp)]
+    decided = {c.test for c in choices if _is_barrier(c.body) and _is_barrier(c.orelse)}
     uses = [
         part
         for part in nodes_below(function)
@@ -175,29 +175,19 @@ def conditional_barrier(node: ast.If, scope: Scope, context: Context) -> None:
     """`if get_backend() == "nccl": barrier(device_ids=...)` with a plain `barrier()` otherwise."""
     if not context.lookups.contains("barrier(") or not isinstance(node.test, ast.Compare):
         return
-    in_body = len(node.body) == 1 and _calls_barrier(node.body[0])
-    if in_body and any(
-        _calls_barrier(part) for other in node.orelse for part in nodes_below(other)
-    ):
-        sides = (node.test.left, *node.test.comparators)
-        context.settle_all(sides, "no-effect")
+    others = (part for other in node.orelse for part in nodes_below(other))
+    if len(node.body) == 1 and _calls_barrier(node.body[0]) and any(map(_calls_barrier, others)):
+        context.settle_all((node.test.left, *node.test.comparators), "no-effect")
 
 
 def _calls_barrier(node: ast.AST) -> bool:
-    call = node.value if isinstance(node, ast.Expr) else None
-    callee = call.func if isinstance(call, ast.Call) else None
+    return isinstance(node, ast.Expr) and _is_barrier(node.value)
+
+
+def _is_barrier(node: ast.expr) -> bool:
+    """`dist.barrier()`."""
+    callee = node.func if isinstance(node, ast.Call) else None
     return isinstance(callee, ast.Attribute) and callee.attr == "barrier"
-
-
-def _is_barrier(node: ast.IfExp) -> bool:
-    """`dist.barrier(device_ids=[...]) if a else dist.barrier()`."""
-    calls = (node.body, node.orelse)
-    return all(
-        isinstance(call, ast.Call)
-        and isinstance(call.func, ast.Attribute)
-        and call.func.attr == "barrier"
-        for call in calls
-    )
 
 
 def chosen_number(node: ast.IfExp, scope: Scope, context: Context) -> None:
@@ -246,7 +236,8 @@ def _is_nccl(node: ast.expr) -> bool:
 
 def device_ids(node: ast.Call, scope: Scope, context: Context) -> None:
     """`DistributedDataParallel(model, device_ids=[0, 1])`: one process has one card."""
-    given = next((k.value for k in node.keywords if k.arg == "device_ids"), None)
+    keyword = keyword_of(node, "device_ids")
+    given = None if keyword is None else keyword.value
     if not isinstance(given, (ast.List, ast.Tuple)) or not given.elts:
         return
     numbers = [e.value for e in given.elts if isinstance(e, ast.Constant)]
