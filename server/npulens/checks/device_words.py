@@ -327,10 +327,9 @@ def report_compared(
             fix = Applicability.UNSAFE
     finding = _Finding(word, context.catalogue.required(word.comparison_rule), fix)
     for node in nodes:
-        if _matches(word.open_end, node):
-            _report(node, finding, scope, context, settled)
-            continue
-        for literal, inner in literals(node, word, scope, context):
+        is_beginning = _matches(word.open_end, node)
+        found = [(node, None)] if is_beginning else literals(node, word, scope, context)
+        for literal, inner in found:
             _report(literal, finding, scope, context, settled or inner)
 
 

@@ -18,6 +18,7 @@ from npulens.syntax.bindings import (
     bindings_of,
     class_definition,
     parameter_bindings,
+    parameters_of,
     target_names,
 )
 from npulens.syntax.by_node import once_by_node
@@ -395,10 +396,7 @@ def _assigned_members(method: Function) -> list[tuple[str, Expression]]:
                     and target.value.id == receiver
                 ):
                     found.append((target.attr, node.value))
-    annotated = {
-        argument.arg: annotated_value(argument.annotation)
-        for argument in [*method.args.posonlyargs, *method.args.args, *method.args.kwonlyargs]
-    }
+    annotated = {p.arg: annotated_value(p.annotation) for p, _ in parameters_of(method.args)}
     members: list[tuple[str, Expression]] = []
     for attribute, value in found:
         if isinstance(value, ast.Name) and value.id in annotated:

@@ -156,15 +156,9 @@ def parse_statements(text: str, known: dict[str, ParsedText]) -> list[ParsedText
         if n == 1 and segment in known
     }
     spliced = _spliced(texts, known)
-    segments = []
-    broken = False
-    for piece_text in texts:
-        segment = known.get(piece_text) or spliced.get(piece_text)
-        if segment is None:
-            segment = parse_piece(piece_text)
-        broken = broken or (bool(segment.problems) and piece_text not in spliced)
-        segments.append(segment)
-    if broken and len(segments) > 1:
+    segments = [known.get(each) or spliced.get(each) or parse_piece(each) for each in texts]
+    is_broken = any(each.problems and each.text not in spliced for each in segments)
+    if is_broken and len(segments) > 1:
         whole = parse(text)
         if not isinstance(whole, SyntaxProblem):
             return [ParsedText(text, whole.body, (), is_joined=True)]

@@ -15,7 +15,8 @@ from npulens.catalog.settlements import Settlement
 from npulens.checks.other_files.cpp_bindings import CUDA_SUFFIXES
 from npulens.checks.shared_rules import CUDA_EXTENSION
 from npulens.checks.whole_module import WholeModule
-from npulens.syntax.walking import nodes_below
+from npulens.syntax.bindings import parameters_of
+from npulens.syntax.walking import names_in, nodes_below
 from npulens.text.spans import Span
 
 _REASON = "reported-at-build"
@@ -103,10 +104,8 @@ class _Builds:
         helper = around[-1]
         given = {k.arg: k.value for k in call.keywords}
         named = given.get("name", call.args[0] if call.args else None)
-        parameters = {a.arg for a in (*helper.args.posonlyargs, *helper.args.args)}
-        parameters |= {a.arg for a in helper.args.kwonlyargs}
-        words = {n.id for n in nodes_below(named) if isinstance(n, ast.Name)} if named else set()
-        if parameters.isdisjoint(words):
+        parameters = {parameter.arg for parameter, _ in parameters_of(helper.args)}
+        if named is None or parameters.isdisjoint(names_in(named)):
             return []
         if helper.name not in self._used:
             self._used[helper.name] = [

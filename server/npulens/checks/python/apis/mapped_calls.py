@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed, MigrationStyle
-from npulens.catalog.settlements import Settlement
 from npulens.catalog.tables import CallEntry, Constant
 from npulens.checks.context import Context
 from npulens.checks.python.apis.optimizers import loses_gradients, may_be_fused
@@ -28,15 +27,14 @@ def called(node: ast.Call, scope: Scope, context: Context) -> None:
     is_optimizer = entries[0].rule.name == _FUSED_OPTIMIZER
     if is_optimizer and not may_be_fused(node, context):
         return
-    span = context.span(node.func)
     entry = next((e for e in entries if _fits(e, node)), None)
     if entry is not None:
         fixes = (
             [] if is_optimizer and loses_gradients(context) else _fix(node, entry, scope, context)
         )
-        _report(entry, span, fixes, context)
+        _report(entry, node.func, fixes, context)
     elif entries[0].callable not in context.catalogue.libraries and _may_fit(entries[0], node):
-        _report(entries[0], span, [], context)
+        _report(entries[0], node.func, [], context)
 
 
 def _entries(node: ast.Call, scope: Scope, context: Context) -> tuple[CallEntry, ...]:
@@ -58,12 +56,15 @@ def _entries(node: ast.Call, scope: Scope, context: Context) -> tuple[CallEntry,
     return tuple(e for e in entries if e.neutral is is_agnostic) or (entries if is_agnostic else ())
 
 
-def _report(entry: CallEntry, span: Span, fixes: list[Fix], context: Context) -> None:
-    part = context.optional.part_of(span.start)
-    settled = None if part is None else Settlement("fallback", part)
-    becomes, note = entry.becomes, entry.note
+def _report(entry: CallEntry, callee: ast.expr, fixes: list[Fix], context: Context) -> None:
     context.report(
-        entry.rule, span, entry.callable, fixes, replacement=becomes, note=note, settled=settled
+        entry.rule,
+        context.span(callee),
+        entry.callable,
+        fixes,
+        replacement=entry.becomes,
+        note=entry.note,
+        settled=context.fallback(callee),
     )
 
 

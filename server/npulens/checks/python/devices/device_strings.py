@@ -27,7 +27,7 @@ from npulens.checks.device_words import (
 from npulens.checks.entries import report_symbol
 from npulens.checks.python.devices.shim_imports import is_unpatched
 from npulens.checks.titles import use
-from npulens.syntax.bindings import with_defaults
+from npulens.syntax.bindings import parameters_of, with_defaults
 from npulens.syntax.meanings import Local, Qualified, qualified_names, resolve
 from npulens.syntax.scopes import ClassScope, Scope, function_of
 from npulens.syntax.walking import nodes_below
@@ -205,10 +205,9 @@ def _is_such_parameter(node: ast.expr, scope: Scope, context: Context) -> bool:
     function = function_of(scope)
     if not isinstance(node, ast.Name) or function is None:
         return False
-    arguments = function.args
     return any(
         parameter.arg == node.id and _names_its_values(parameter.annotation, context)
-        for parameter in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+        for parameter, _ in parameters_of(function.args)
     )
 
 

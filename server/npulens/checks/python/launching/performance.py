@@ -8,11 +8,13 @@ import re
 from collections.abc import Iterator
 
 from npulens.catalog.model import Applicability, Edit, Fix
+from npulens.checks.arguments import is_spread
 from npulens.checks.context import Context
 from npulens.checks.titles import use
 from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import Instance, qualified_names, resolve
 from npulens.syntax.scopes import Scope
+from npulens.syntax.values import last_name
 from npulens.syntax.walking import names_in
 from npulens.text.spans import Span
 
@@ -85,7 +87,7 @@ def _anomaly(node: ast.Call, context: Context) -> None:
 def _loader(node: ast.Call, scope: Scope, context: Context) -> None:
     given = {keyword.arg: keyword.value for keyword in node.keywords}
     positional = node.args
-    if None in given or any(isinstance(argument, ast.Starred) for argument in positional):
+    if is_spread(node):
         return  # `**options` may say anything
     workers = given.get("num_workers")
     if workers is None and len(positional) > _WORKERS_POSITION:
@@ -182,8 +184,8 @@ def _copies_batch(node: ast.Call, step: _Loop) -> bool:
 def _is_device(node: ast.expr) -> bool:
     if isinstance(node, ast.Constant):
         return isinstance(node.value, str) and node.value != "cpu"
-    name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
-    return "device" in name.lower() and "cpu" not in name.lower()
+    name = last_name(node).lower()
+    return "device" in name and "cpu" not in name
 
 
 def _added_keyword(node: ast.Call, keyword: str, context: Context) -> list[Fix]:

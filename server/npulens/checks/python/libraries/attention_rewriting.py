@@ -78,7 +78,7 @@ class Writer:
         tensors, like, heads = self._tensors(layout)
         if self.signature.library == "xformers":
             layout, heads = self._layout_of_xformers(layout, heads)
-        size = self._size(like, "-1", -1)
+        size = self._size(like, -1)
         self._written.arguments += [*tensors, heads, f'"{layout}"', f"scale={self._scale(size)}"]
         self._add_dropout()
         if layout == "TND":
@@ -100,7 +100,7 @@ class Writer:
                 return self._separate(parts, axis)
             packed = self._named(given["qkv"], "qkv")
             texts = [f"{self.source(packed)}[{index}, {i}]" for i in range(3)]
-            return texts, packed, self._size(packed, str(axis + 1), axis + 1)
+            return texts, packed, self._size(packed, axis + 1)
         if "kv" in given:
             query = self._shaped(given["q"], "query")
             parts = _stacked(given["kv"], axis)
@@ -110,14 +110,14 @@ class Writer:
                 packed = self._named(given["kv"], "kv")
                 texts = [f"{self.source(packed)}[{index}, {i}]" for i in range(2)]
             texts = [self.source(query), *texts]
-            return texts, query, self._size(query, str(axis), axis)
+            return texts, query, self._size(query, axis)
         names = ("q", "k", "v") if "q" in given else ("query", "key", "value")
         return self._separate([given[name] for name in names], axis)
 
     def _separate(self, parts: Sequence[ast.expr], axis: int) -> tuple[list[str], ast.expr, str]:
         query = self._shaped(parts[0], "query")
         texts = [self.source(query), *(self.source(part) for part in parts[1:])]
-        return texts, query, self._size(query, str(axis), axis)
+        return texts, query, self._size(query, axis)
 
     def _shaped(self, node: ast.expr, name: str) -> ast.expr:
         """A tensor whose shape can be read; if need be, with a statement that names it."""
@@ -139,15 +139,14 @@ class Writer:
     def _free(self, name: str) -> str:
         return name if not is_bound(name, self.scope) else f"attention_{name}"
 
-    def _size(self, node: ast.expr, text: str, axis: int) -> str:
+    def _size(self, node: ast.expr, axis: int) -> str:
         """The size of a tensor along an axis."""
         node = of_same_shape(node)
         turned = self._turned(node)
         if turned is not None:
             inner, axes = turned
-            axis = axes.get(axis, axis)
-            return f"{self.source(of_same_shape(inner))}.shape[{axis}]"
-        return f"{self.source(node)}.shape[{text}]"
+            node, axis = of_same_shape(inner), axes.get(axis, axis)
+        return f"{self.source(node)}.shape[{axis}]"
 
     def _turned(self, node: ast.expr) -> tuple[ast.expr, Mapping[int, int]] | None:
         """What `_transposed` says, where tensors have four axes."""

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from npulens.syntax.bindings import Function
+from npulens.syntax.bindings import Function, parameters_of
 from npulens.syntax.scopes import FunctionScope, Scope, function_of, receiver_class
 from npulens.syntax.values import dotted_name, last_name
 from npulens.syntax.walking import nodes_below
@@ -88,9 +88,7 @@ def _parameter(node: ast.expr, scope: Scope) -> ast.arg | None:
     function = _function_of(node.id, scope) if isinstance(node, ast.Name) else None
     if function is None or not isinstance(node, ast.Name):
         return None
-    arguments = function.args
-    parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    return next((parameter for parameter in parameters if parameter.arg == node.id), None)
+    return next((each for each, _ in parameters_of(function.args) if each.arg == node.id), None)
 
 
 def _assignments(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:

@@ -35,13 +35,7 @@ _WITH_OPTIONS = re.compile(r"\s*(?:[\w/.-]*/)?nvidia-smi\s+--?\w")
 _COMMAND = re.compile(r"(?:^|[\s;&|/(])nvidia-smi(?![\w-])")
 
 
-def called(node: ast.Call, scope: Scope, context: Context) -> None:
-    """A call of any kind that this file is about."""
-    _eight_bits(node, scope, context)
-    _nvidia_smi(node, scope, context)
-
-
-def _eight_bits(node: ast.Call, scope: Scope, context: Context) -> None:
+def eight_bits(node: ast.Call, scope: Scope, context: Context) -> None:
     """`from_pretrained(path, load_in_8bit=args.eight)`, which goes to bitsandbytes."""
     for keyword in node.keywords:
         if keyword.arg != "load_in_8bit":
@@ -61,7 +55,7 @@ def _is_in_skipped_test(scope: Scope, context: Context) -> bool:
     return function is not None and runs_on_request(function, context.source)
 
 
-def _nvidia_smi(node: ast.Call, scope: Scope, context: Context) -> None:
+def nvidia_smi(node: ast.Call, scope: Scope, context: Context) -> None:
     """`os.system("nvidia-smi")`, `subprocess.run(["nvidia-smi", "-L"])`."""
     if not node.args:
         return

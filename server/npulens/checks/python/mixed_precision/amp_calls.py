@@ -13,7 +13,7 @@ from npulens.checks.context import Context
 from npulens.checks.entries import exists, report_symbol
 from npulens.checks.replacements import npu_fix
 from npulens.checks.titles import use
-from npulens.syntax.bindings import Function
+from npulens.syntax.bindings import Function, parameters_of
 from npulens.syntax.meanings import Literal, qualified_names, resolve
 from npulens.syntax.scopes import Scope
 from npulens.syntax.values import dotted_name
@@ -74,8 +74,7 @@ def type_named(node: Function | ast.AnnAssign, scope: Scope, context: Context) -
     if isinstance(node, ast.AnnAssign):
         annotations: list[ast.expr | None] = [node.annotation]
     else:
-        parameters = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
-        annotations = [*(parameter.annotation for parameter in parameters), node.returns]
+        annotations = [*(p.annotation for p, _ in parameters_of(node.args)), node.returns]
     for annotation in annotations:
         for part in () if annotation is None else nodes_below(annotation):
             if isinstance(part, ast.Attribute) and part.attr == "GradScaler":

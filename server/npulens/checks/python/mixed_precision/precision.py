@@ -8,6 +8,7 @@ from npulens.catalog.messages import message
 from npulens.catalog.model import Severity
 from npulens.checks.arguments import argument_of, keyword_of
 from npulens.checks.context import Context
+from npulens.syntax.bindings import parameters_of
 from npulens.syntax.meanings import Instance, Literal, qualified_names, resolve
 from npulens.syntax.scopes import ModuleScope, Scope, definitions_around, function_of
 from npulens.syntax.values import last_name
@@ -66,8 +67,7 @@ def _may_be_on_device(method: ast.Attribute, scope: Scope, context: Context) -> 
     function = function_of(scope)
     if method.attr not in _CONVERTING or function is None:
         return False
-    arguments = function.args
-    passed = {a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
+    passed = {parameter.arg for parameter, _ in parameters_of(function.args)}
     if _begins_with(method.value) not in passed - {"self", "cls"}:
         return False
     return _ON_HOST.search(context.source(function)) is None
