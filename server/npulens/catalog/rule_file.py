@@ -38,10 +38,8 @@ OWN_FAMILY = "own"
 def read_content(path: Path, label: str, family: str = "") -> object:
     """The lists that a rule file holds, in JSON or in TOML.
 
-    Args:
-        path: The file.
-        label: How errors call it.
-        family: The family of a rule in TOML that does not say it; the name of the folder if empty.
+    Errors call the file by the label. A rule in TOML that does not say its family is of this one,
+    or else of that of the folder.
 
     Raises:
         CatalogueError: It cannot be read.

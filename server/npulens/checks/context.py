@@ -143,15 +143,9 @@ class Context:
     ) -> None:
         """Report a finding.
 
-        Args:
-            rule: The rule that is broken.
-            span: The place.
-            symbol: The name or text that the message quotes.
-            fixes: Its fixes; those in the preferred style are put first.
-            replacement: What the message says to use instead.
-            note: What is added to the message.
-            severity: Another severity than that of the rule.
-            settled: Why it is settled, if it is; it is kept with that reason.
+        `symbol` is the name or text that the message quotes, `replacement` what it says to use
+        instead, and `note` what is added to it. Fixes in the preferred style are put first. What is
+        settled is kept with the reason.
         """
         style = self.target.style
         preferred = MigrationStyle.NPU if style is MigrationStyle.RUNTIME_SHIM else style

@@ -219,14 +219,8 @@ def is_on_host(
     """Whether an expression is a tensor that was made on the CPU and never moved.
 
     Names are followed through the assignments of their function. A tensor that is made in the
-    place itself only counts if it is explicitly on the CPU.
-
-    Args:
-        node: The expression.
-        scope: Where it is.
-        context: Keeps the assignments of the function.
-        known: What was found out about uses of names; given if the expression is the value of one.
-        depth: How many expressions are around it.
+    place itself only counts if it is explicitly on the CPU. `known` is what was found out about
+    uses of names; it is given if the expression is the value of one.
     """
     if depth > _MAX_DEPTH:
         return False

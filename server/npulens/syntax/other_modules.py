@@ -21,11 +21,7 @@ class OtherModules(Generic[Known]):
     path: str
 
     def find(self, qualified: str) -> Known | None:
-        """What is known of a name; `None` if that is nothing.
-
-        Args:
-            qualified: The name as the imports have it: `pack.boxes.keep` or `..boxes.keep`.
-        """
+        """What is known of a name as the imports have it, `pack.boxes.keep` or `..boxes.keep`."""
         module, _, name = qualified.rpartition(".")
         places: Mapping[str, Known] | None = _by_name(self.known).get(name)
         if places is None:

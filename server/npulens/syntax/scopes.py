@@ -77,9 +77,7 @@ class Scope:
 class ModuleNames:
     """The names of a module: which of its segments bind them, in order, and its star imports.
 
-    Args:
-        segments: What its segments bind.
-        elsewhere: What other modules of the project re-export of libraries.
+    `elsewhere` is what other modules of the project re-export of libraries.
     """
 
     def __init__(

@@ -183,7 +183,7 @@ def _slow(name: str, value: str, span: Span, context: Context) -> None:
     """A value of an NPU variable that costs speed."""
     report = LaunchReport(context.code.text, context.catalogue)
     if report.look_up(Place.VARIABLE, name, value, span, span):
-        _take_over(report, context)
+        _take_over(report.findings, context)
 
 
 def _report(
@@ -240,8 +240,7 @@ def _read_shell(place: Span, script: str, context: Context) -> None:
     text = before + script + context.code.text[place.end :]
     report = LaunchReport(text, context.catalogue)
     shell_findings(report, *place)
-    report.finish()
-    _take_over(report, context)
+    _take_over(report.finish(), context)
 
 
 def _written_in(node: ast.expr, context: Context) -> tuple[Span, str] | None:
@@ -297,8 +296,7 @@ def _words(nodes: list[ast.expr], context: Context) -> None:
         words.append(Atom(place, context.code.text[slice(*place)]))
     report = LaunchReport(context.code.text, context.catalogue)
     command_words(report, words)
-    report.finish()
-    _take_over(report, context)
+    _take_over(report.finish(), context)
 
 
 def _verbatim(node: ast.expr, context: Context) -> Span | None:
@@ -310,10 +308,9 @@ def _verbatim(node: ast.expr, context: Context) -> Span | None:
     return Span(at, at + len(node.value)) if at >= 0 else None
 
 
-def _take_over(report: LaunchReport, context: Context) -> None:
+def _take_over(findings: Iterable[Finding], context: Context) -> None:
     """Of a command that a call starts `nvidia-smi` is found as a call, see `library_calls`."""
-    others = [f for f in report.findings if f.arguments["symbol"] != "nvidia-smi"]
-    take_over(others, context)
+    take_over((f for f in findings if f.arguments["symbol"] != "nvidia-smi"), context)
 
 
 def take_over(findings: Iterable[Finding], context: Context) -> None:
