@@ -17,7 +17,7 @@ from npulens.text.stretches import Stretches
 from npulens.verdicts.answers import UNKNOWN, Answer
 from npulens.verdicts.conditions import Known, answer
 from npulens.verdicts.device_answers import holds_on_cuda
-from npulens.verdicts.evidence import Evidence, effects, leaves
+from npulens.verdicts.evidence import device_renames, done_beside, done_elsewhere, effects, leaves
 from npulens.verdicts.kernels import (
     BUILT,
     CALLED,
@@ -48,7 +48,6 @@ class Regions:
     def __init__(self, code: SegmentText, known: Known) -> None:
         self._code = code
         self.known = known
-        self._evidence = Evidence(code)
         self._answers: dict[ast.expr, Answer] = {}
         self._handled: dict[ast.AST, Settlement] = {}
         self._cuda_tests = Stretches()
@@ -116,7 +115,7 @@ class Regions:
         if not self._code.mentions_npu(*body):
             return {}
         npu_tests = self._npu_tests(body, scope)
-        found = dict(self._evidence.beside(body, npu_tests))
+        found = dict(done_beside(body, npu_tests, self._code))
         exits = [node for node in npu_tests if leaves(node.body) and not node.orelse]
         if exits:
             for statement in body[: body.index(exits[0])]:
@@ -142,14 +141,14 @@ class Regions:
         """Note the statements of a function, in whatever block, that it has for the NPU as well."""
         if not self._code.mentions_npu(node):
             return
-        by_list = self._evidence.in_function(node)
-        self._handled.update((s, self.settlement("npu-way-beside", s)) for s in by_list)
+        by_list = ((s, self.settlement("npu-way-beside", s)) for s in device_renames(node))
+        self._handled.update(by_list)
         tests = [
             test
             for test in self._npu_tests(node.body, scope)
             if self._code.author_mentions_npu(test.test)
         ]
-        self._handled.update(self._evidence.done_elsewhere(node, tests))
+        self._handled.update(done_elsewhere(node, tests, self._code))
 
     def operands(self, node: ast.BoolOp, scope: Scope) -> list[Part]:
         """The operands of `and` and `or`: one that decides for the NPU settles the others."""
