@@ -42,16 +42,16 @@ def double(node: ast.Call, scope: Scope, context: Context) -> None:
             _report_double(dtype.value, scope, context, likely=not is_sure)
     elif _sets_default(node, scope, context):
         _report_double(node.args[0], scope, context)
-    if isinstance(node.func, ast.Attribute) and _names_doubles(node, node.func):
+    if isinstance(node.func, ast.Attribute) and _names_doubles(node):
         if _was_moved(node.func, scope):
             _report_making(node, scope, context)
         elif _may_be_on_device(node.func, scope, context):
             _report_making(node, scope, context, likely=True)
 
 
-def _names_doubles(call: ast.Call, method: ast.Attribute) -> bool:
+def _names_doubles(call: ast.Call) -> bool:
     """Whether a call may make doubles, by its words alone, which is cheap to see."""
-    if method.attr in _METHODS:
+    if last_name(call.func) in _METHODS:
         return True
     values = (*call.args, *(keyword.value for keyword in call.keywords))
     return any(
@@ -121,7 +121,7 @@ def _sets_default(node: ast.Call, scope: Scope, context: Context) -> bool:
 
 def _converted(node: ast.Call, method: ast.Attribute, scope: Scope, context: Context) -> None:
     """A method that puts on the device after one that makes doubles, the reverse, or both."""
-    if method.attr == "to" and _names_doubles(node, method):
+    if method.attr == "to" and _names_doubles(node):
         values = [*node.args, *(keyword.value for keyword in node.keywords)]
         if any(_on_device(value, scope) for value in values):
             for value in values:
@@ -130,33 +130,30 @@ def _converted(node: ast.Call, method: ast.Attribute, scope: Scope, context: Con
     if not isinstance(inner, ast.Call) or not isinstance(inner.func, ast.Attribute):
         return
     for making, moving in ((inner, node), (node, inner)):
-        assert isinstance(making.func, ast.Attribute)
-        if _names_doubles(making, making.func) and _moves(moving, scope):
+        if _names_doubles(making) and _moves(moving, scope):
             _report_making(making, scope, context)
 
 
 def _report_making(call: ast.Call, scope: Scope, context: Context, *, likely: bool = False) -> None:
     """A call that makes doubles; `likely` if the tensor may also be on the host."""
-    assert isinstance(call.func, ast.Attribute)
-    dtype = keyword_of(call, "dtype")
+    method, dtype = last_name(call.func), keyword_of(call, "dtype")
     if dtype is not None and any(n.startswith("torch.") for n in qualified_names(call.func, scope)):
         _report_double(dtype.value, scope, context)
-    if call.func.attr in ("to", "type"):
+    if method in ("to", "type"):
         for value in [*call.args, *(keyword.value for keyword in call.keywords)]:
             _report_double(value, scope, context, likely=likely)
-    elif call.func.attr in _METHODS and not call.args and not call.keywords:
+    elif method in _METHODS and not call.args and not call.keywords:
         end = context.span(call.func).end
-        span = Span(end - len(call.func.attr), end)
-        _report_place(span, f".{call.func.attr}()", context, likely=likely)
+        _report_place(Span(end - len(method), end), f".{method}()", context, likely=likely)
 
 
 def _moves(call: ast.Call, scope: Scope) -> bool:
     """Whether a call puts a tensor or a module on the device."""
-    assert isinstance(call.func, ast.Attribute)
-    if call.func.attr in _DEVICE_METHODS:
+    method = last_name(call.func)
+    if method in _DEVICE_METHODS:
         return True
     values = [*call.args, *(keyword.value for keyword in call.keywords)]
-    return call.func.attr == "to" and any(_on_device(value, scope) for value in values)
+    return method == "to" and any(_on_device(value, scope) for value in values)
 
 
 def _on_device(node: ast.expr, scope: Scope) -> bool:
