@@ -26,7 +26,6 @@ class CompiledTables(NamedTuple):
     """The files of a folder.
 
     Attributes:
-        folder: The folder.
         pattern: Which files below it.
         read: What a file holds, given its path and what errors call it.
     """

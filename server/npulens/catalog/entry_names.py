@@ -23,8 +23,7 @@ Entry = TypeVar("Entry", bound=Named)
 class EntryNames(Generic[Entry]):
     """Which of some entries a name is of; nothing is compiled before the first question.
 
-    Args:
-        entries: The entries of one place, in the order in which they count.
+    The entries are those of one place, in the order in which they count.
     """
 
     def __init__(self, entries: Sequence[Entry]) -> None:

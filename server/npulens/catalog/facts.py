@@ -1,7 +1,7 @@
 """What the tables know of one name: the question behind a hover and a completion."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from npulens.catalog.model import LocalizedText, Rule, TorchVersion
@@ -65,20 +65,13 @@ def name_facts(name: str, catalogue: Catalogue) -> NameFacts | None:
     replaces = tuple(_replaced_by(name, catalogue))
     if symbol is None and not statuses and not replaces:
         return None
-    sources = [entry.source for entry in (symbol, native) if entry is not None]
+    sources = tuple(entry.source for entry in (symbol, native) if entry is not None)
+    facts = NameFacts(name, statuses=statuses, replaces=replaces, sources=sources)
     if symbol is None:
-        return NameFacts(name, statuses=statuses, replaces=replaces, sources=tuple(sources))
-    return NameFacts(
-        name,
-        symbol.rule,
-        symbol.becomes,
-        symbol.since,
-        symbol.shimmed,
-        symbol.note,
-        statuses,
-        replaces,
-        tuple(sources),
-    )
+        return facts
+    rule, becomes, since = symbol.rule, symbol.becomes, symbol.since
+    shimmed, note = symbol.shimmed, symbol.note
+    return replace(facts, rule=rule, becomes=becomes, since=since, shimmed=shimmed, note=note)
 
 
 def variable_facts(name: str, catalogue: Catalogue) -> NameFacts | None:

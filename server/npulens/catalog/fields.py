@@ -62,9 +62,7 @@ def matching(pattern: str, name: MessageId) -> Reader:
     return read
 
 
-def one_of(
-    choices: type[Enum],
-) -> Reader:
+def one_of(choices: type[Enum]) -> Reader:
     members: dict[str, Any] = {member.value: member for member in choices}
 
     def read(value: object) -> object:

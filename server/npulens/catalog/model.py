@@ -184,7 +184,6 @@ class PatternSource:
 
     Attributes:
         name: What it is called in messages.
-        text: Its text.
         words: Words, at least one of which is in all code that it can match.
         beside: Names of what else is in all code that it can match.
     """
@@ -199,7 +198,6 @@ class Edit(NamedTuple):
     """Replace the text of `span` by `replacement`; an empty span inserts.
 
     Attributes:
-        span: What is replaced.
         replacement: What is there afterwards.
         expected: The text that is replaced, once that is known: nothing else may be.
     """
@@ -294,7 +292,6 @@ class Finding:
     """A rule broken at a place.
 
     Attributes:
-        rule: The rule.
         span: The exact text at fault.
         arguments: Values for the rule's message template.
         note: What else is true of this very symbol, or `None`.

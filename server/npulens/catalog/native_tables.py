@@ -26,7 +26,6 @@ class LimitKind:
     """A way in which an API may fall short, and its wording.
 
     Attributes:
-        kind: Its name.
         rule: The rule that code breaks by it.
         severity: Overrides the rule's, or `None`.
         text: A template over `argument`, `values` and `instead`, or `None` if the rule says it all.
@@ -47,7 +46,6 @@ class NativeLimit:
     """One limit of one API, always there or where an argument has a certain value.
 
     Attributes:
-        kind: What kind of limit it is.
         versions: The releases that have it.
         argument: The parameter it is about, or `None`.
         position: The 0-based place of that parameter, or `None` if it is keyword-only.
@@ -95,7 +93,6 @@ class NativeEntry:
 
     Attributes:
         api: The qualified name; of a method, with its class.
-        limits: In no order.
         source: Where the facts were read.
     """
 
@@ -157,7 +154,7 @@ class NativeTable:
         Of `torch.nn.parameter.Parameter` it is `torch.nn.Parameter`: the parts of the one are among
         those of the other, in the same order. What belongs to a listed name, or holds one, counts.
         """
-        by_end = self._by_end
+        by_end = _by_last_part(tuple(self.verified or ()))
         for length in range(len(parts), 1, -1):
             for name in by_end.get(parts[length - 1], ()):
                 other = name.split(".")
@@ -165,10 +162,6 @@ class NativeTable:
                     yield name
         prefix = ".".join(parts) + "."
         yield from (name for name in self.verified or () if name.startswith(prefix))
-
-    @property
-    def _by_end(self) -> Mapping[str, Sequence[str]]:
-        return _by_last_part(tuple(self.verified or ()))
 
     def listed(self, version: TorchVersion) -> TorchVersion:
         """The release whose table counts for a target: itself, or the nearest that has one."""

@@ -172,11 +172,7 @@ class ProjectFacts:
         return path.removeprefix(above) if self.root else path
 
     def absent(self, libraries: frozenset[str]) -> frozenset[str]:
-        """What cannot be imported of some libraries, and of what the project takes from elsewhere.
-
-        Args:
-            libraries: The roots of libraries that an NPU does not have.
-        """
+        """What cannot be imported of some libraries, and what the project has from elsewhere."""
         return libraries - self.own_modules | self.extensions.foreign
 
     @property

@@ -19,12 +19,7 @@ from npulens.catalog.model import Applicability, Rule
 from npulens.catalog.name_expressions import is_quick
 from npulens.catalog.native_sections import NATIVE_SECTIONS
 from npulens.catalog.rule_toml import as_lists
-from npulens.catalog.sections import (
-    LAUNCH,
-    RULES,
-    SECTIONS,
-    Section,
-)
+from npulens.catalog.sections import LAUNCH, RULES, SECTIONS, Section
 from npulens.text.regular_files import read_regular
 from npulens.text.toml import parse_toml
 
@@ -43,10 +38,8 @@ OWN_FAMILY = "own"
 def read_content(path: Path, label: str, family: str = "") -> object:
     """The lists that a rule file holds, in JSON or in TOML.
 
-    Args:
-        path: The file.
-        label: How errors call it.
-        family: The family of a rule in TOML that does not say it; the name of the folder if empty.
+    Errors call the file by the label. A rule in TOML that does not say its family is of this one,
+    or else of that of the folder.
 
     Raises:
         CatalogueError: It cannot be read.
@@ -93,8 +86,6 @@ class RuleFile:
 
     Attributes:
         label: How errors call it.
-        family: Its family.
-        lists: Its lists, by name.
         is_own: Whether it is one of a user or a project, and not shipped.
     """
 

@@ -15,12 +15,7 @@ _WITH_RULE = tuple(s.name for s in (*SECTIONS, KINDS) if "rule" in s.readers)
 
 
 def as_lists(content: Mapping[str, Any], name: str, family: str) -> dict[str, Any]:
-    """The lists of a file.
-
-    Args:
-        content: What the file holds.
-        name: The name of its rule: that of the file, without the suffix.
-        family: The family of its rule, if the file does not say it.
+    """The lists of a file, whose rule has this name, and this family if the file says none.
 
     Raises:
         FormatError: It has a field that only files in JSON have.

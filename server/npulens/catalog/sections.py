@@ -40,7 +40,6 @@ class Section:
     """One list of a rule file: the fields of its entries.
 
     Attributes:
-        name: The name of the list.
         key: The fields that identify an entry.
         readers: Every field, and what reads it.
         defaults: The fields that may be left out.

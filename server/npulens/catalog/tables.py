@@ -43,7 +43,6 @@ class SymbolEntry:
     """What is known of one qualified name, such as `torch.cuda.synchronize`.
 
     Attributes:
-        symbol: The qualified name.
         rule: The rule a reference to it breaks.
         becomes: The qualified name to use instead, with `()` behind it where an attribute becomes a
             call, or `None` where there is none or nothing needs to change.
@@ -98,7 +97,6 @@ class ParameterEntry:
 
     Attributes:
         callable: Qualified name, or `.name` for a method of any receiver.
-        parameter: Its name.
         position: Its 0-based place among the positional arguments, or `None` if keyword-only.
         fix: `manual` if the callable accepts nothing for the NPU.
     """
@@ -189,7 +187,6 @@ class OperatorEntry:
         method: Tensors have a method of that name too, or only that.
         gives: What comes out, by a name of `shapes/operators/shape_sources.py`.
         waits: The host has to know something about values before it goes on.
-        when: Which calls are meant.
         cost: How much a call hurts in a step, from 0 to 100; our own estimate.
         advice: What to use instead.
     """
@@ -392,7 +389,7 @@ class Catalogue:
         return self.rules.get(name) or self._by_name.get(name)
 
     def required(self, name: str) -> Rule:
-        """A shipped rule of the engine itself, which is always there."""
+        """The rule of this name, one that is shipped and so always there."""
         return self._by_name[name]
 
 

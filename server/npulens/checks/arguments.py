@@ -4,7 +4,7 @@ import ast
 
 from npulens.catalog.model import Edit
 from npulens.checks.context import Context
-from npulens.syntax.scopes import FunctionScope, Scope
+from npulens.syntax.scopes import Scope, function_of
 from npulens.syntax.walking import nodes_below
 from npulens.text.spans import Span
 
@@ -14,6 +14,14 @@ Argument = ast.expr | ast.keyword
 def keyword_of(call: ast.Call, name: str) -> ast.keyword | None:
     """The keyword argument of this name."""
     return next((keyword for keyword in call.keywords if keyword.arg == name), None)
+
+
+def argument_of(call: ast.Call, name: str, position: int) -> ast.expr | None:
+    """What a parameter is given, by its name or at its position."""
+    named = keyword_of(call, name)
+    if named is not None:
+        return named.value
+    return call.args[position] if position < len(call.args) else None
 
 
 def is_spread(call: ast.Call) -> bool:
@@ -29,7 +37,7 @@ def spread_keywords(call: ast.Call, scope: Scope) -> list[ast.keyword]:
     `settings = {"gpus": 2}`, `settings = dict(gpus=2)`, `settings["gpus"] = 2`.
     """
     names = {getattr(k.value, "id", "") for k in call.keywords if k.arg is None} - {""}
-    function = scope.node if isinstance(scope, FunctionScope) else None
+    function = function_of(scope)
     found: list[ast.keyword] = []
     for part in nodes_below(function) if names and function is not None else ():
         if not isinstance(part, ast.Assign) or len(part.targets) != 1:

@@ -21,7 +21,7 @@ from npulens.checks.relevance_filter import RelevanceFilter
 from npulens.checks.segment_lookups import SegmentLookups
 from npulens.checks.segments.module_facts import ModuleFacts
 from npulens.syntax.meanings import Qualified, resolve_name
-from npulens.syntax.scopes import FunctionScope, ModuleScope, Scope
+from npulens.syntax.scopes import FunctionScope, ModuleScope, Scope, function_of
 from npulens.syntax.values import Imported, Name
 from npulens.text.spans import Span
 from npulens.verdicts.kernels import CALLED
@@ -68,17 +68,12 @@ class Context:
     """One segment of a module under analysis; spans are in the text of the segment.
 
     Attributes:
-        catalogue: The rules and tables.
-        target: What is analysed for.
         facts: What is known of the rest of the module.
-        module: The names of the module.
-        code: The text of the segment.
         relevance: Where words of the tables occur in it.
         lookups: Answers about the segment that several checks need.
         regions: Which parts of it an NPU reaches.
         optional: Where libraries are used only if they work.
         settled: What settles the node that the checks are looking at, if anything does.
-        reported: What was found.
         notes: What checks have noted for others.
     """
 
@@ -114,11 +109,20 @@ class Context:
 
     def span(self, node: ast.AST) -> Span:
         """Where a node is."""
-        return self.code.span(node)
+        return self.code.lines.span(node)
 
     def source(self, node: ast.AST) -> str:
         """The text of a node."""
         return self.code.source(node)
+
+    def before_on_line(self, node: ast.expr | ast.stmt) -> str:
+        """The text in front of a node on the line that it starts on."""
+        return self.code.text[self.code.lines.starts[node.lineno - 1] : self.span(node).start]
+
+    def function_text(self, scope: Scope) -> str:
+        """The text of the function that a scope is of or in; empty at the top of a module."""
+        function = function_of(scope.function_parent())
+        return "" if function is None else self.source(function)
 
     def torch_name(self, scope: Scope, node: ast.expr | ast.stmt) -> str | None:
         """How the module `torch` is called where a node is, if it is called `torch` there."""
@@ -139,15 +143,9 @@ class Context:
     ) -> None:
         """Report a finding.
 
-        Args:
-            rule: The rule that is broken.
-            span: The place.
-            symbol: The name or text that the message quotes.
-            fixes: Its fixes; those in the preferred style are put first.
-            replacement: What the message says to use instead.
-            note: What is added to the message.
-            severity: Another severity than that of the rule.
-            settled: Why it is settled, if it is; it is kept with that reason.
+        `symbol` is the name or text that the message quotes, `replacement` what it says to use
+        instead, and `note` what is added to it. Fixes in the preferred style are put first. What is
+        settled is kept with the reason.
         """
         style = self.target.style
         preferred = MigrationStyle.NPU if style is MigrationStyle.RUNTIME_SHIM else style

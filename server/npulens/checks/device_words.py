@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from npulens.catalog.messages import message
 from npulens.catalog.model import (
@@ -165,8 +166,7 @@ def _constant(node: ast.expr, word: Word, scope: Scope, context: Context) -> Ite
         yield node, None
 
 
-def _joined(node: ast.expr, word: Word, scope: Scope, context: Context) -> Iterator[Found]:
-    assert isinstance(node, ast.JoinedStr)
+def _joined(node: ast.JoinedStr, word: Word, scope: Scope, context: Context) -> Iterator[Found]:
     pattern = word.literal if len(node.values) == 1 else word.open_end
     if node.values and _matches(pattern, node.values[0]):
         yield node, None
@@ -175,8 +175,7 @@ def _joined(node: ast.expr, word: Word, scope: Scope, context: Context) -> Itera
 _DISPLAYS = (ast.List, ast.Tuple)
 
 
-def _binary(node: ast.expr, word: Word, scope: Scope, context: Context) -> Iterator[Found]:
-    assert isinstance(node, ast.BinOp)
+def _binary(node: ast.BinOp, word: Word, scope: Scope, context: Context) -> Iterator[Found]:
     if isinstance(node.op, ast.Mod):
         yield from literals(node.left, word, scope, context)
     elif isinstance(node.left, _DISPLAYS) or isinstance(node.right, _DISPLAYS):
@@ -188,9 +187,10 @@ def _binary(node: ast.expr, word: Word, scope: Scope, context: Context) -> Itera
         yield node.left, None
 
 
-def _alternatives(node: ast.expr, word: Word, scope: Scope, context: Context) -> Iterator[Found]:
+def _alternatives(
+    node: ast.IfExp | ast.BoolOp, word: Word, scope: Scope, context: Context
+) -> Iterator[Found]:
     """The values of `a if test else b` and `a or b`, with what settles the arms."""
-    assert isinstance(node, (ast.IfExp, ast.BoolOp))
     if isinstance(node, ast.BoolOp):
         values = context.regions.operands(node, scope)
     else:
@@ -201,9 +201,8 @@ def _alternatives(node: ast.expr, word: Word, scope: Scope, context: Context) ->
             yield literal, settled or inner
 
 
-def _call(node: ast.expr, word: Word, scope: Scope, context: Context) -> Iterator[Found]:
+def _call(node: ast.Call, word: Word, scope: Scope, context: Context) -> Iterator[Found]:
     """`"cuda:{}".format(rank)`, and what declares a default or the choices of an option."""
-    assert isinstance(node, ast.Call)
     if isinstance(node.func, ast.Attribute) and node.func.attr == "format":
         yield from literals(node.func.value, word, scope, context)
     elif last_identifier(node.func) in _DECLARATIONS:
@@ -212,14 +211,14 @@ def _call(node: ast.expr, word: Word, scope: Scope, context: Context) -> Iterato
             yield from literals(value, word, scope, context)
 
 
-def _lambda(node: ast.expr, word: Word, scope: Scope, context: Context) -> Iterator[Found]:
-    assert isinstance(node, ast.Lambda)
+def _lambda(node: ast.Lambda, word: Word, scope: Scope, context: Context) -> Iterator[Found]:
     yield from literals(node.body, word, scope, context)
 
 
-def _elements(node: ast.expr, word: Word, scope: Scope, context: Context) -> Iterator[Found]:
+def _elements(
+    node: ast.List | ast.Tuple | ast.Set, word: Word, scope: Scope, context: Context
+) -> Iterator[Found]:
     """A list of devices: settled if the one of the NPU is among them, or all are alike."""
-    assert isinstance(node, (ast.List, ast.Tuple, ast.Set))
     values = {element.value for element in node.elts if isinstance(element, ast.Constant)}
     settled = None
     if any(isinstance(n, ast.Constant) and n.value in _OWN_TRANSPORTS for n in nodes_below(node)):
@@ -234,9 +233,8 @@ def _elements(node: ast.expr, word: Word, scope: Scope, context: Context) -> Ite
             yield literal, settled or inner
 
 
-def _by_name(node: ast.expr, word: Word, scope: Scope, context: Context) -> Iterator[Found]:
+def _by_name(node: ast.Dict, word: Word, scope: Scope, context: Context) -> Iterator[Found]:
     """The devices of `device_map = {"": "cuda"}`; a table by device says what each one is for."""
-    assert isinstance(node, ast.Dict)
     if any(isinstance(key, ast.Constant) and key.value in ACCELERATORS for key in node.keys):
         return
     values = [value for value in node.values if isinstance(value, ast.Constant)]
@@ -246,7 +244,7 @@ def _by_name(node: ast.expr, word: Word, scope: Scope, context: Context) -> Iter
         yield from ((found, settled) for found, _ in literals(value, word, scope, context))
 
 
-_Reader = Callable[[ast.expr, Word, Scope, Context], Iterator[Found]]
+_Reader = Callable[[Any, Word, Scope, Context], Iterator[Found]]
 _LITERALS: dict[type[ast.expr], _Reader] = {
     ast.Constant: _constant,
     ast.JoinedStr: _joined,
@@ -296,9 +294,9 @@ def report_composed(
         return
     if any(word.identifier.search(name) for name in names_in(node)):
         return  # what it is made of is a finding of its own
-    rule = context.catalogue.rule_named(rule_name)
+    rule = context.catalogue.required(rule_name)
     for value in resolve(node, scope):
-        if isinstance(value, Literal) and rule is not None and word.composed.match(value.text):
+        if isinstance(value, Literal) and word.composed.match(value.text):
             replacement = value.text.replace(word.old, word.new, 1)
             context.report(rule, context.span(node), value.text, [], replacement=replacement)
             return
@@ -316,18 +314,9 @@ def report_compared(
 ) -> None:
     """The word in a comparison, or in a pattern of `match`.
 
-    Args:
-        nodes: What may be the word.
-        compared: What is compared with it.
-        word: The word.
-        scope: Where that is.
-        context: What is known of the module.
-        settled: What settles the comparison, if anything does.
-        is_sure: Whether what is compared is a device for certain.
+    `nodes` may be the word, and `is_sure` says whether what is `compared` with it is a device for
+    certain.
     """
-    rule = context.catalogue.rule_named(word.comparison_rule)
-    if rule is None:
-        return
     # With the device renamed throughout, the comparison decides as it did.
     fix = Applicability.SAFE if is_sure else Applicability.UNSAFE
     if context.facts.shim.is_active and word is WORDS[Meaning.DEVICE]:
@@ -336,12 +325,11 @@ def report_compared(
             settled = settled or context.by_shim()
         if not any(map(_is_device_type, compared)):
             fix = Applicability.UNSAFE
-    finding = _Finding(word, rule, fix)
+    finding = _Finding(word, context.catalogue.required(word.comparison_rule), fix)
     for node in nodes:
-        if _matches(word.open_end, node):
-            _report(node, finding, scope, context, settled)
-            continue
-        for literal, inner in literals(node, word, scope, context):
+        is_beginning = _matches(word.open_end, node)
+        found = [(node, None)] if is_beginning else literals(node, word, scope, context)
+        for literal, inner in found:
             _report(literal, finding, scope, context, settled or inner)
 
 
@@ -363,15 +351,13 @@ def _is_device_type(node: ast.expr) -> bool:
 
 def report_removed(nodes: Sequence[ast.expr], word: Word, scope: Scope, context: Context) -> None:
     """The word where it is taken out of a text: `device.replace("cuda:", "")`."""
-    rule = context.catalogue.rule_named(word.rule)
-    if rule is None or context.facts.shim.is_active:
+    if context.facts.shim.is_active:
         return
     has_npu = context.code.mentions_npu(*nodes)
     settled = Settlement("npu-way-beside", context.span(nodes[-1])) if has_npu else None
-    finding = _Finding(word, rule, Applicability.SAFE)
-    for node in nodes[:1]:
-        if _matches(word.open_end, node):
-            _report(node, finding, scope, context, settled)
+    finding = _Finding(word, context.catalogue.required(word.rule), Applicability.SAFE)
+    if nodes and _matches(word.open_end, nodes[0]):
+        _report(nodes[0], finding, scope, context, settled)
 
 
 def report_all(
@@ -386,20 +372,12 @@ def report_all(
 ) -> None:
     """Report each string of an expression that is the word, unless it considers the NPU too.
 
-    Args:
-        node: The expression.
-        word: The word.
-        parameter: What the tables say of the parameter that it is passed to, if they know it.
-        scope: Where that is.
-        context: What is known of the module.
-        even_shimmed: It is reported even if the shim is active.
-        is_sure: Whether a device is meant for certain; if not, the fix is unsafe.
+    `parameter` is what the tables say of the parameter that it is passed to. If no device is meant
+    for certain (`is_sure`), the fix is unsafe. With `even_shimmed` an active shim does not matter.
     """
     is_patched = parameter.shimmed if parameter is not None else not even_shimmed
     shim = context.by_shim(is_patched and not even_shimmed)
-    rule = parameter.rule if parameter is not None else context.catalogue.rule_named(word.rule)
-    if rule is None:
-        return
+    rule = parameter.rule if parameter is not None else context.catalogue.required(word.rule)
     ported = Settlement("ported", context.span(node)) if _falls_back(node, scope, context) else None
     note = parameter.note if parameter is not None else None
     fix = parameter.fix if parameter is not None else Applicability.SAFE
@@ -410,9 +388,9 @@ def report_all(
 
 def report_place_in_file(node: ast.expr, word: Word, scope: Scope, context: Context) -> None:
     """The device that tensors of a file were saved from: `map_location={"cuda:0": "cuda:1"}`."""
-    rule = context.catalogue.rule_named(word.rule)
-    if rule is None or context.facts.shim.is_active:
+    if context.facts.shim.is_active:
         return
+    rule = context.catalogue.required(word.rule)
     info, unsafe = Severity.INFO, Applicability.UNSAFE
     finding = _Finding(word, rule, unsafe, message("check.device-of-a-file"), severity=info)
     for literal, settled in literals(node, word, scope, context):
@@ -428,16 +406,11 @@ def report_likely(
 ) -> None:
     """Report the word as information, where it means a device very likely or for some only.
 
-    Args:
-        node: What may be the word.
-        word: The word.
-        scope: Where that is.
-        context: What is known of the module.
-        note: What is added to the message; if not given, that the receiver is not known.
+    If no note is given, it says that the receiver is not known.
     """
-    rule = context.catalogue.rule_named(word.rule)
-    if rule is None or not _matches(word.literal, node):
+    if not _matches(word.literal, node):
         return
+    rule = context.catalogue.required(word.rule)
     note = note or message("check.unknown-receiver")
     finding = _Finding(word, rule, Applicability.UNSAFE, note, severity=Severity.INFO)
     _report(node, finding, scope, context, context.by_shim())

@@ -1,6 +1,7 @@
 """Looking symbols up in the tables, and reporting what the tables say of them."""
 
 import ast
+from dataclasses import replace
 
 from npulens.catalog.messages import message
 from npulens.catalog.model import Fix, LocalizedText
@@ -8,17 +9,13 @@ from npulens.catalog.settlements import Settlement
 from npulens.catalog.tables import SymbolEntry
 from npulens.checks.context import Context
 from npulens.checks.shared_rules import UNSUPPORTED_API
+from npulens.syntax.values import names_around
+from npulens.text.spans import Span
 
 
 def longest_entry(qualified: str, context: Context) -> SymbolEntry | None:
     symbols = context.catalogue.symbols
-    prefix = qualified
-    while prefix:
-        entry = symbols.get(prefix)
-        if entry is not None:
-            return entry
-        prefix = prefix.rpartition(".")[0]
-    return None
+    return next((symbols[name] for name in names_around(qualified) if name in symbols), None)
 
 
 def is_unknown(qualified: str, entry: SymbolEntry) -> bool:
@@ -37,17 +34,27 @@ def report_entry(
     context: Context,
     settled: Settlement | None = None,
 ) -> None:
-    rule, note = entry.rule, entry.note
     if entry.becomes is not None and not exists(entry, context):
-        rule = context.catalogue.rule_named(UNSUPPORTED_API) or rule
-        note = needs_newer(entry)
+        rule = context.catalogue.required(UNSUPPORTED_API)
+        entry = replace(entry, rule=rule, note=needs_newer(entry))
+    report_symbol(context.span(node), entry, fixes, context, settled)
+
+
+def report_symbol(
+    span: Span,
+    entry: SymbolEntry,
+    fixes: list[Fix],
+    context: Context,
+    settled: Settlement | None = None,
+) -> None:
+    """Report what an entry says, at a place and as it is."""
     context.report(
-        rule,
-        context.span(node),
+        entry.rule,
+        span,
         entry.symbol,
         fixes,
         replacement=entry.becomes or "",
-        note=note,
+        note=entry.note,
         severity=entry.severity,
         settled=settled,
     )

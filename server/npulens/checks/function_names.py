@@ -1,8 +1,10 @@
-"""What a function does with its own names, gathered in one walk."""
+"""What a function does with its own names, each gathered in one walk."""
 
 import ast
 from dataclasses import dataclass
 
+from npulens.syntax.bindings import Function, Place
+from npulens.syntax.by_node import once_by_node
 from npulens.syntax.walking import nodes_below
 
 _DEVICE_TYPES = frozenset({"type", "device_type"})
@@ -26,7 +28,8 @@ class FunctionNames:
 NO_NAMES = FunctionNames()
 
 
-def names_in(function: ast.FunctionDef | ast.AsyncFunctionDef) -> FunctionNames:
+@once_by_node
+def names_in(function: Function) -> FunctionNames:
     """The names of a function."""
     loads: dict[str, set[ast.AST]] = {}
     refusals: set[ast.AST] = set()
@@ -46,6 +49,20 @@ def names_in(function: ast.FunctionDef | ast.AsyncFunctionDef) -> FunctionNames:
         frozenset(name for name, uses in loads.items() if choices.issuperset(uses)),
         frozenset(of_device),
     )
+
+
+@once_by_node
+def called_names(function: Function) -> frozenset[str]:
+    """The plain names that a function calls."""
+    calls = (part.func for part in nodes_below(function) if isinstance(part, ast.Call))
+    return frozenset(callee.id for callee in calls if isinstance(callee, ast.Name))
+
+
+@once_by_node
+def assignments(function: Function | ast.Lambda) -> dict[Place, ast.Assign]:
+    """The assignments of a function by where they end."""
+    parts = (part for part in nodes_below(function) if isinstance(part, ast.Assign))
+    return {(part.end_lineno or 0, part.end_col_offset or 0): part for part in parts}
 
 
 def _checks_for_cuda(node: ast.AST) -> bool:

@@ -6,21 +6,19 @@ from typing import NamedTuple
 
 from npulens.catalog.native_tables import NativeTable
 from npulens.checks.tensors import tensor_method
-from npulens.syntax.bindings import Bindings, Function, bindings_of, target_names, walrus_lines
+from npulens.syntax.bindings import Bindings, bindings_of, walrus_lines
 from npulens.syntax.meanings import Member, Qualified, resolve
+from npulens.syntax.scoped_nodes import ScopedNode, scoped_children
 from npulens.syntax.scopes import (
-    ClassScope,
-    ComprehensionScope,
-    FunctionScope,
+    Comprehension,
     ModuleNames,
     ModuleScope,
     Scope,
+    comprehension_scope,
 )
 from npulens.syntax.statements import ParsedText, parse_statements
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
-
-_Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 Known = Mapping[str, tuple[ParsedText, Bindings]]
 """By its text what is known already of a segment of the module."""
@@ -37,11 +35,7 @@ class NameAt(NamedTuple):
 def names_at(text: str, offset: int, known: Known, native: NativeTable) -> list[NameAt]:
     """The full names that an expression at a place may represent, the innermost first.
 
-    Args:
-        text: The module.
-        offset: The place.
-        known: Segments that need not be parsed again.
-        native: Says what returns a tensor, so that methods of tensors are known.
+    The table says what returns a tensor, so that methods of tensors are known.
     """
     parsed = _segments(text, known)
     bindings = []
@@ -85,9 +79,9 @@ class _Finder:
 
     def names(self, body: list[ast.stmt], scope: Scope) -> list[NameAt]:
         found: list[NameAt] = []
-        level: list[tuple[ast.AST, Scope]] = [(node, scope) for node in body]
+        level = [ScopedNode(node, scope) for node in body]
         while level:
-            there = [pair for pair in level if self._contains(pair[0])]
+            there = [each for each in level if self._contains(each.node)]
             level = []
             for node, around in there:
                 found += self._meant(node, around)
@@ -97,58 +91,33 @@ class _Finder:
     def _contains(self, node: ast.AST) -> bool:
         if not hasattr(node, "lineno"):
             return True  # arguments, comprehensions: what is in them has a place
+        span = self._lines.span(node)
         decorators = getattr(node, "decorator_list", None)
-        start, end = self._span(node)
-        if decorators:
-            start = min(start, self._span(decorators[0]).start)
-        return start <= self._offset <= end
-
-    def _span(self, node: ast.AST) -> Span:
-        first, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
-        last, end = getattr(node, "end_lineno", first), getattr(node, "end_col_offset", column)
-        return Span(self._lines.offset(first, column), self._lines.offset(last, end))
+        start = min(span.start, self._lines.span(decorators[0]).start) if decorators else span.start
+        return start <= self._offset <= span.end
 
     def _meant(self, node: ast.AST, scope: Scope) -> Iterator[NameAt]:
-        span = self._span(node).shifted(self._start)
         if isinstance(node, (ast.Name, ast.Attribute)):
             for value in resolve(node, scope):
                 name = value.name if isinstance(value, (Qualified, Member)) else None
                 if isinstance(value, Member):
                     name = tensor_method(value.name, self._native)
                 if name is not None:
-                    yield NameAt(name, span)
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            for alias in node.names:
-                if self._contains(alias):
-                    place = self._span(alias).shifted(self._start)
-                    yield NameAt(f"{node.module}.{alias.name}", place)
-        elif isinstance(node, ast.Import):
-            for alias in node.names:
-                if self._contains(alias):
-                    yield NameAt(alias.name, self._span(alias).shifted(self._start))
+                    yield NameAt(name, self._place(node))
+        elif isinstance(node, ast.Import) or (isinstance(node, ast.ImportFrom) and not node.level):
+            module = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+            for alias in filter(self._contains, node.names):
+                yield NameAt(f"{module}{alias.name}", self._place(alias))
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield NameAt(node.value, span, is_text=True)
+            yield NameAt(node.value, self._place(node), is_text=True)
+
+    def _place(self, node: ast.AST) -> Span:
+        """Where a node is in the module."""
+        return self._lines.span(node).shifted(self._start)
 
 
-def _children(node: ast.AST, scope: Scope) -> Iterator[tuple[ast.AST, Scope]]:
+def _children(node: ast.AST, scope: Scope) -> Iterator[ScopedNode]:
     """What a node consists of, each with the scope in which its names are looked up."""
-    if isinstance(node, Function):
-        owner = scope if isinstance(scope, ClassScope) else None
-        inner: Scope = FunctionScope(node, scope.function_parent() or scope, owner)
-        outside: list[ast.AST | None] = [*node.decorator_list, node.args, node.returns]
-        yield from ((child, scope) for child in outside if child is not None)
-        yield from ((child, inner) for child in node.body)
-    elif isinstance(node, ast.Lambda):
-        yield node.args, scope
-        yield node.body, FunctionScope(node, scope.function_parent() or scope)
-    elif isinstance(node, ast.ClassDef):
-        inner = ClassScope(node, scope.function_parent() or scope)
-        outside = [*node.decorator_list, *node.bases, *node.keywords]
-        yield from ((child, scope) for child in outside if child is not None)
-        yield from ((child, inner) for child in node.body)
-    elif isinstance(node, _Comprehension):
-        targets = [name for part in node.generators for name in target_names(part.target)]
-        inner = ComprehensionScope(targets, scope)
-        yield from ((child, inner) for child in ast.iter_child_nodes(node))
-    else:
-        yield from ((child, scope) for child in ast.iter_child_nodes(node))
+    if isinstance(node, Comprehension):
+        scope = comprehension_scope(node, scope)
+    return scoped_children(node, scope)

@@ -22,8 +22,7 @@ _BINDING = (
 class OptionalCode:
     """Disjoint parts of a text; outer parts have to be added before what is inside of them.
 
-    Args:
-        known: What is known for conditions where no library is there that an NPU may lack.
+    What is known for conditions is that of where no library is there that an NPU may lack.
 
     Attributes:
         is_wanted: Libraries are used here at all; `None` until that is looked up.

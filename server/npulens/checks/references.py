@@ -12,7 +12,6 @@ from npulens.checks.entries import exists, is_unknown, longest_entry, needs_newe
 from npulens.checks.purpose import out_of_reach
 from npulens.checks.replacements import is_alias, npu_fix
 from npulens.checks.shared_rules import UNKNOWN_API, UNSUPPORTED_API
-from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import (
     Instance,
     Member,
@@ -22,8 +21,15 @@ from npulens.syntax.meanings import (
     resolve,
     resolve_name,
 )
-from npulens.syntax.scopes import Scope, is_bound, lookup
-from npulens.syntax.values import Imported, Name, dotted_name, expression, literal_attribute
+from npulens.syntax.scopes import Scope, function_of, is_bound, lookup
+from npulens.syntax.values import (
+    Imported,
+    Name,
+    dotted_name,
+    expression,
+    literal_attribute,
+    names_around,
+)
 from npulens.syntax.walking import choices
 from npulens.text.spans import Span
 
@@ -33,9 +39,8 @@ _SEEDS_ALL_SINCE = (2, 1)
 """Source: torch/random.py, whose `_seed_custom_device` calls the plugin of a device."""
 
 
-def attribute(node: ast.AST, scope: Scope, context: Context) -> None:
+def attribute(node: ast.Attribute, scope: Scope, context: Context) -> None:
     """`torch.cuda.synchronize`, `c.synchronize`, `self.backend.synchronize`."""
-    assert isinstance(node, ast.Attribute)
     name = dotted_name(node)
     if name is None:
         _imported_module(node, scope, context)
@@ -79,18 +84,16 @@ def _member_of_result(node: ast.Attribute, scope: Scope, context: Context) -> No
                 return
 
 
-def assigned(node: ast.AST, scope: Scope, context: Context) -> None:
+def assigned(node: ast.Assign | ast.AnnAssign, scope: Scope, context: Context) -> None:
     """`dev = torch.cuda`: fixing the value mends every use of the name."""
-    assert isinstance(node, (ast.Assign, ast.AnnAssign))
     target = node.targets[0] if isinstance(node, ast.Assign) else node.target
     name = dotted_name(target)
     if name is not None and node.value is not None:
         context.notes.alias_names[node.value] = ".".join((name.root, *name.path))
 
 
-def bare_name(node: ast.AST, scope: Scope, context: Context) -> None:
+def bare_name(node: ast.Name, scope: Scope, context: Context) -> None:
     """A name that only `from torch.cuda import *` can have brought."""
-    assert isinstance(node, ast.Name)
     name = Name(node.id)
     if is_bound(node.id, scope):
         return
@@ -101,9 +104,8 @@ def bare_name(node: ast.AST, scope: Scope, context: Context) -> None:
             return
 
 
-def imported_name(node: ast.AST, scope: Scope, context: Context) -> None:
+def imported_name(node: ast.Name, scope: Scope, context: Context) -> None:
     """A use of what `from torch.cuda.amp import autocast` brings: its import says what to do."""
-    assert isinstance(node, ast.Name)
     if not context.may_be_brought(node, scope):
         return
     span = context.span(node)
@@ -125,8 +127,7 @@ def imported_name(node: ast.AST, scope: Scope, context: Context) -> None:
 def _library_within(qualified: str, context: Context) -> SymbolEntry | None:
     """A part of PyTorch that counts as a library, such as `torch.utils.ffi` with all in it."""
     libraries = context.catalogue.libraries
-    around = qualified.split(".")
-    names = (".".join(around[:count]) for count in range(len(around), 2, -1))
+    names = (name for name in names_around(qualified) if name.count(".") > 1)
     return next((libraries[name] for name in names if name in libraries), None)
 
 
@@ -136,17 +137,15 @@ def _is_within_last(span: Span, context: Context) -> bool:
     return bool(findings) and findings[-1].span.start == span.start
 
 
-def literal_getattr(node: ast.AST, scope: Scope, context: Context) -> None:
+def literal_getattr(node: ast.Call, scope: Scope, context: Context) -> None:
     """`getattr(torch, "cuda")`."""
-    assert isinstance(node, ast.Call)
     name = literal_attribute(node)
     if name is not None:
         _reference(node, name, scope, context)
 
 
-def default_tensor_type(node: ast.AST, scope: Scope, context: Context) -> None:
+def default_tensor_type(node: ast.Call, scope: Scope, context: Context) -> None:
     """`torch.set_default_tensor_type(torch.cuda.FloatTensor)`, which takes no NPU type at all."""
-    assert isinstance(node, ast.Call)
     if not context.lookups.contains("set_default_tensor_type"):
         return
     if "torch.set_default_tensor_type" not in qualified_names(node.func, scope):
@@ -201,8 +200,8 @@ def _report_reference(
     if is_unknown(qualified, entry):
         symbol = ".".join(qualified.split(".")[:3])
         target = _owner(node, len(qualified.split(".")) - 3)
-        rule = context.catalogue.rule_named(UNKNOWN_API)
-        if rule is not None and not context.facts.shim.is_active:
+        if not context.facts.shim.is_active:
+            rule = context.catalogue.required(UNKNOWN_API)
             context.report(rule, context.span(target), symbol, [], settled=settled)
         return
     target = _owner(node, _levels(qualified, entry))
@@ -224,8 +223,8 @@ def _is_seeded_by_torch(scope: Scope, context: Context) -> bool:
         or "seeds" not in context.facts.signs.decisive_words
     ):
         return False
-    function = getattr(scope.function_parent() or scope, "node", None)
-    return not isinstance(function, Function) or _SEEDING in context.source(function)
+    function = function_of(scope.function_parent())
+    return function is None or _SEEDING in context.source(function)
 
 
 def _levels(qualified: str, entry: SymbolEntry) -> int:
@@ -255,15 +254,14 @@ def _missing_on_npu(
     if becomes == found and exists(entry, context):
         return False
     is_renamed = becomes is not None and becomes != found
-    rule = context.catalogue.rule_named("npu-api-missing" if is_renamed else UNSUPPORTED_API)
     target = _owner(node, levels)
-    if rule is not None and context.span(target) not in context.reported.spans:
+    if context.span(target) not in context.reported.spans:
         written = dotted_name(target) or name
         fixes = npu_fix(target, written, entry, scope, context) if exists(entry, context) else []
         note = entry.note if exists(entry, context) else needs_newer(entry)
-        context.report(
-            rule, context.span(target), found, fixes, replacement=entry.becomes or "", note=note
-        )
+        rule = context.catalogue.required("npu-api-missing" if is_renamed else UNSUPPORTED_API)
+        replacement = entry.becomes or ""
+        context.report(rule, context.span(target), found, fixes, replacement=replacement, note=note)
     return True
 
 

@@ -12,7 +12,8 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 
 from npulens.graphs.definitions import inner_statements, stored_by
-from npulens.syntax.bindings import Function, target_names, with_defaults
+from npulens.syntax.bindings import Function, parameters_of, target_names
+from npulens.syntax.words import is_part_of_word
 from npulens.text.lines import LineMap
 
 _INNER_IMPORT = re.compile(r"\n[ \t]+(?:from|import)\b")
@@ -225,9 +226,10 @@ def _is_between(places: Sequence[int], start: int, end: int) -> bool:
 
 def _parameters(arguments: ast.arguments) -> _Given:
     """Parameters with their defaults and annotations."""
-    yield from ((p.arg, default) for p, default in with_defaults(arguments))
-    everything = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    yield from ((p.arg, p.annotation) for p in everything if p.annotation is not None)
+    for parameter, default in parameters_of(arguments):
+        for given in (default, parameter.annotation):
+            if given is not None:
+                yield parameter.arg, given
 
 
 def _places(text: str, word: str, start: int = 0, end: int = sys.maxsize) -> Iterator[int]:
@@ -238,15 +240,11 @@ def _places(text: str, word: str, start: int = 0, end: int = sys.maxsize) -> Ite
     while at >= 0:
         after = at + len(word)
         if anywhere or (
-            not _is_letter(text[after : after + 1])
-            and (inner or at == 0 or not _is_letter(text[at - 1]))
+            not is_part_of_word(text[after : after + 1])
+            and (inner or at == 0 or not is_part_of_word(text[at - 1]))
         ):
             yield at
         at = text.find(word, after, end)
-
-
-def _is_letter(character: str) -> bool:
-    return character.isalnum() or character == "_"
 
 
 def _is_named(text: str, at: int) -> bool:

@@ -9,7 +9,7 @@ from npulens.checks.context import Context
 from npulens.checks.titles import use
 from npulens.fixes.imports import imports_module, plugin_edit, torch_import
 from npulens.syntax.meanings import Qualified, canonical, resolve_name
-from npulens.syntax.scopes import FunctionScope, ModuleScope, Scope, is_bound
+from npulens.syntax.scopes import Scope, function_of, is_bound
 from npulens.syntax.values import Name
 
 _TORCH = ("torch.", "torch_npu.")
@@ -112,14 +112,7 @@ def _spelled(
 def with_plugin(
     edits: tuple[Edit, ...], need: ImportNeed, scope: Scope, context: Context
 ) -> tuple[tuple[Edit, ...], ImportNeed]:
-    """Edits that use torch_npu with what imports it, and what is left to import at module level.
-
-    Args:
-        edits: The edits.
-        need: How the module would import it.
-        scope: Where they are.
-        context: The module.
-    """
+    """Edits that use torch_npu with what imports it, and what is left to import at module level."""
     is_named = need is ImportNeed.PLUGIN_NAME
     local = local_import(scope, context, is_named=is_named)
     return (edits, need) if local is None else ((*edits, *local), ImportNeed.NOTHING)
@@ -130,24 +123,16 @@ def local_import(scope: Scope, context: Context, *, is_named: bool = False) -> l
 
     `None` if the module imports torch, and so torch_npu for all its functions; an empty list if a
     function imports torch_npu already. Of functions in each other the outermost counts.
-
-    Args:
-        scope: Where torch_npu is needed.
-        context: The module.
-        is_named: Its name is used there.
     """
     if context.facts.imports_torch or context.facts.imports_torch_npu:
         return None
     found: list[Edit] | None = None
-    current: Scope | None = scope
-    while current is not None and not isinstance(current, ModuleScope):
-        if isinstance(current, FunctionScope) and not isinstance(current.node, ast.Lambda):
-            place = torch_import(current.node.body, context.code.lines)
-            if place is not None:
-                if imports_module(current.node.body, "torch_npu"):
-                    return []
-                is_loaded = context.target.loads_plugin and not is_named
-                edit = plugin_edit(place, context.code.text, is_named=is_named)
-                found = [] if is_loaded else [edit]
-        current = current.parent
+    for function in [f for each in scope.around() if (f := function_of(each)) is not None]:
+        place = torch_import(function.body, context.code.lines)
+        if place is not None:
+            if imports_module(function.body, "torch_npu"):
+                return []
+            is_loaded = context.target.loads_plugin and not is_named
+            edit = plugin_edit(place, context.code.text, is_named=is_named)
+            found = [] if is_loaded else [edit]
     return found

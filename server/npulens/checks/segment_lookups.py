@@ -6,11 +6,10 @@ from collections import Counter
 from functools import cached_property
 
 from npulens.checks.function_names import NO_NAMES, FunctionNames, names_in
-from npulens.syntax.bindings import Function, Place
+from npulens.syntax.bindings import Function
 from npulens.syntax.other_modules import OtherModules
-from npulens.syntax.scopes import ModuleScope, Scope
+from npulens.syntax.scopes import ModuleScope, Scope, definitions_around, function_of
 from npulens.syntax.values import Imported
-from npulens.syntax.walking import nodes_below
 from npulens.verdicts.npu_words import SegmentText
 
 _EXEMPT = re.compile(
@@ -23,13 +22,7 @@ _OTHER_BACKEND = re.compile(r"\btorch\.(?:neuron|mlu|musa|hpu|mtia)\.|\btorch_xl
 
 
 class SegmentLookups:
-    """Answers about one segment that several checks need; each is looked up once.
-
-    Args:
-        code: The text of the segment.
-        identifiers: Its identifiers.
-        module: The names of its module.
-    """
+    """Answers about one segment that several checks need; each is looked up once."""
 
     def __init__(self, code: SegmentText, identifiers: frozenset[str], module: ModuleScope) -> None:
         self.identifiers = identifiers
@@ -37,9 +30,6 @@ class SegmentLookups:
         self._module = module
         self._contained: dict[str, bool] = {}
         self._contained_within: dict[tuple[str, ast.AST], bool] = {}
-        self._names: dict[ast.AST, FunctionNames] = {}
-        self._called: dict[ast.AST, frozenset[str]] = {}
-        self._assignments: dict[ast.AST, dict[Place, ast.Assign]] = {}
         self._layer_words: dict[ast.ClassDef, Counter[str]] = {}
         self._exempt: dict[ast.AST, bool] = {}
         self._imported_methods: frozenset[str] | None = None
@@ -81,30 +71,8 @@ class SegmentLookups:
 
     def names_of(self, scope: Scope) -> FunctionNames:
         """What a function does with its names; nothing where the scope is of no function."""
-        function = getattr(scope, "node", None)
-        if not isinstance(function, Function):
-            return NO_NAMES
-        if function not in self._names:
-            self._names[function] = names_in(function)
-        return self._names[function]
-
-    def called_names(self, function: ast.AST) -> frozenset[str]:
-        """The plain names that a function calls."""
-        if function not in self._called:
-            calls = (part.func for part in nodes_below(function) if isinstance(part, ast.Call))
-            names = (callee.id for callee in calls if isinstance(callee, ast.Name))
-            self._called[function] = frozenset(names)
-        return self._called[function]
-
-    def assignments(self, function: ast.AST) -> dict[Place, ast.Assign]:
-        """The assignments of a function by where they end."""
-        if function not in self._assignments:
-            self._assignments[function] = {
-                (part.end_lineno or 0, part.end_col_offset or 0): part
-                for part in nodes_below(function)
-                if isinstance(part, ast.Assign)
-            }
-        return self._assignments[function]
+        function = function_of(scope)
+        return NO_NAMES if function is None else names_in(function)
 
     def layer_words(self, owner: ast.ClassDef) -> Counter[str]:
         """How often each word occurs in a class that calls its layers by name; else none does."""
@@ -120,13 +88,7 @@ class SegmentLookups:
         It says so by its name, as `_init_weight_cpu` and `TextDataset.__getitem__`, or by what it
         uses.
         """
-        current: Scope | None = scope
-        while current is not None:
-            node = getattr(current, "node", None)
-            if isinstance(node, ast.AST) and self._is_exempt(node):
-                return True
-            current = getattr(current, "owner", None) or current.parent
-        return False
+        return any(map(self._is_exempt, definitions_around(scope)))
 
     def _is_exempt(self, node: ast.AST) -> bool:
         if node not in self._exempt:

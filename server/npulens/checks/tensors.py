@@ -7,13 +7,13 @@ import ast
 
 from npulens.catalog.native_tables import TENSOR, TYPE_NAMES, NativeTable
 from npulens.checks.context import Context
+from npulens.checks.function_names import assignments
 from npulens.syntax.bindings import Function, Place
 from npulens.syntax.meanings import (
     Instance,
     Local,
     Member,
     Qualified,
-    Value,
     qualified_names,
     resolve,
     resolve_name,
@@ -39,22 +39,20 @@ def is_tensor(node: ast.expr, scope: Scope, context: Context, depth: int = 0) ->
         return False
     native = context.catalogue.native
     values = resolve(node, scope)
-    if values and all(_returns_tensor(value, native) for value in values):
+    if values and all(
+        isinstance(value, (Instance, Member)) and _is_result(value.name, native) for value in values
+    ):
         return True
     name = dotted_name(node)
     if name is not None:
         return _name_is_tensor(name, scope, (node.lineno, node.col_offset), native, 0)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        if f"{TENSOR}.{node.func.attr}" not in native.tensors:
-            return False
-        return is_tensor(node.func.value, scope, context, depth + 1)
+    member = node.func if isinstance(node, ast.Call) else node
+    if isinstance(member, ast.Attribute):
+        is_known = f"{TENSOR}.{member.attr}" in native.tensors
+        return is_known and is_tensor(member.value, scope, context, depth + 1)
     if isinstance(node, ast.BinOp):
         sides = (node.left, node.right)
         return any(is_tensor(side, scope, context, depth + 1) for side in sides)
-    if isinstance(node, ast.Attribute):
-        if f"{TENSOR}.{node.attr}" not in native.tensors:
-            return False
-        return is_tensor(node.value, scope, context, depth + 1)
     if isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not):
         return is_tensor(node.operand, scope, context, depth + 1)
     return isinstance(node, ast.Subscript) and is_tensor(node.value, scope, context, depth + 1)
@@ -64,10 +62,6 @@ def tensor_method(member: str, native: NativeTable) -> str | None:
     """`torch.Tensor.mode` for `torch.zeros.mode`, the member of what `torch.zeros` returned."""
     owner, _, method = member.rpartition(".")
     return f"{TENSOR}.{method}" if _is_result(owner, native) else None
-
-
-def _returns_tensor(value: Value, native: NativeTable) -> bool:
-    return isinstance(value, (Instance, Member)) and _is_result(value.name, native)
 
 
 def _is_result(name: str, native: NativeTable) -> bool:
@@ -225,14 +219,8 @@ def is_on_host(
     """Whether an expression is a tensor that was made on the CPU and never moved.
 
     Names are followed through the assignments of their function. A tensor that is made in the
-    place itself only counts if it is explicitly on the CPU.
-
-    Args:
-        node: The expression.
-        scope: Where it is.
-        context: Keeps the assignments of the function.
-        known: What was found out about uses of names; given if the expression is the value of one.
-        depth: How many expressions are around it.
+    place itself only counts if it is explicitly on the CPU. `known` is what was found out about
+    uses of names; it is given if the expression is the value of one.
     """
     if depth > _MAX_DEPTH:
         return False
@@ -265,7 +253,7 @@ def _name_is_on_host(
     places = {bound.binding.place for bound in found if bound.scope is scope}
     if not places or (0, 0) in places or len(places) < len(found):
         return False  # a parameter, or from elsewhere
-    assigned = context.lookups.assignments(scope.node)
+    assigned = assignments(scope.node)
     values = [
         assigned[place].value
         for place in places

@@ -3,14 +3,22 @@
 import ast
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from npulens.catalog.settlements import Settlement
 from npulens.checks.context import Context
-from npulens.syntax.bindings import Function, target_names
-from npulens.syntax.scopes import ClassScope, ComprehensionScope, FunctionScope, Scope
+from npulens.syntax.bindings import Function
+from npulens.syntax.scopes import (
+    Comprehension,
+    FunctionScope,
+    Scope,
+    comprehension_scope,
+    inner_scope,
+)
 from npulens.syntax.values import dotted_name, last_name
 
-Check = Callable[[ast.AST, Scope, Context], None]
+Check = Callable[[Any, Scope, Context], None]
+"""What looks at a node of the kinds that it is registered for."""
 Checks = Mapping[type[ast.AST], Sequence[Check]]
 
 _SKIPPED_FIELDS = frozenset(
@@ -31,7 +39,6 @@ _SKIPPED_FIELDS = frozenset(
     | {"type_params", "conversion", "simple", "is_async", "rest", "kwd_attrs"}
 )
 _CUDA_PROBE = re.compile(r"(?:cuda|gpu|rocm|hip)\w*available|is_cuda|require\w*(?:gpu|cuda)")
-_Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 _LOG_METHODS = frozenset(
     {"debug", "info", "warning", "warn", "error", "exception", "critical", "log", "print"}
     | {"warning_once", "warn_once", "info_once", "rank_zero_info", "rank_zero_warn"}
@@ -112,39 +119,28 @@ def _placed(parts: Iterable[tuple[ast.AST, Settlement | None]], scope: Scope) ->
     return ((node, scope, settled) for node, settled in parts)
 
 
-def _function(node: ast.AST, scope: Scope, context: Context) -> Children:
-    assert isinstance(node, Function)
+def _function(node: Function, scope: Scope, context: Context) -> Children:
     settled = context.settled
     if settled is None and context.facts.signs.checks_for_npu and _CUDA_PROBE.search(node.name):
         # This file has the same question for the NPU.
         settled = context.settled = Settlement("npu-way-beside")
-    owner = scope if isinstance(scope, ClassScope) else None
-    inner = FunctionScope(node, scope.function_parent() or scope, owner)
+    inner = inner_scope(node, scope)
     if settled is None:
         context.regions.enter_function(node, inner)
-    if not _is_in_function(scope):
+    if not any(isinstance(each, FunctionScope) for each in scope.around()):
         context.relevance.enter_function(node)
     yield from _with_scope((*node.decorator_list, node.args, node.returns), scope, settled)
     context.settled = settled
     yield from _block(node.body, inner, context)
 
 
-def _is_in_function(scope: Scope) -> bool:
-    current: Scope | None = scope
-    while current is not None and not isinstance(current, FunctionScope):
-        current = current.parent
-    return current is not None
-
-
-def _lambda(node: ast.AST, scope: Scope, context: Context) -> Children:
-    assert isinstance(node, ast.Lambda)
+def _lambda(node: ast.Lambda, scope: Scope, context: Context) -> Children:
     yield node.args, scope, context.settled
-    yield node.body, FunctionScope(node, scope.function_parent() or scope), context.settled
+    yield node.body, inner_scope(node, scope), context.settled
 
 
-def _class(node: ast.AST, scope: Scope, context: Context) -> Children:
-    assert isinstance(node, ast.ClassDef)
-    inner = ClassScope(node, scope.function_parent() or scope)
+def _class(node: ast.ClassDef, scope: Scope, context: Context) -> Children:
+    inner = inner_scope(node, scope)
     outside = context.settled
     yield from _with_scope((*node.decorator_list, *node.bases, *node.keywords), scope, outside)
     settled = {child: reason for child, _, reason in _block(node.body, inner, context)}
@@ -156,10 +152,8 @@ def _class(node: ast.AST, scope: Scope, context: Context) -> Children:
         yield statement, inner, beside
 
 
-def _comprehension(node: ast.AST, scope: Scope, context: Context) -> Children:
-    assert isinstance(node, _Comprehension)
-    targets = [name for part in node.generators for name in target_names(part.target)]
-    inner = ComprehensionScope(targets, scope)
+def _comprehension(node: Comprehension, scope: Scope, context: Context) -> Children:
+    inner = comprehension_scope(node, scope)
     results = (node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,)
     settled = context.settled
     yield from _with_scope(results, inner, settled)
@@ -168,36 +162,23 @@ def _comprehension(node: ast.AST, scope: Scope, context: Context) -> Children:
         yield from _with_scope(part.ifs, inner, settled)
 
 
-def _if(node: ast.AST, scope: Scope, context: Context) -> Children:
-    assert isinstance(node, ast.If)
+def _reached_or_not(
+    node: ast.If | ast.Try | ast.BoolOp | ast.IfExp, scope: Scope, context: Context
+) -> Children:
+    """What has parts of which an NPU may reach some alone."""
     if context.settled is not None:
         return _all_children(node, scope, context)
-    return _placed(context.regions.arms(node, scope), scope)
+    return _placed(context.regions.parts(node, scope), scope)
 
 
-def _match(node: ast.AST, scope: Scope, context: Context) -> Children:
-    assert isinstance(node, ast.Match)
+def _match(node: ast.Match, scope: Scope, context: Context) -> Children:
     yield node.subject, scope, context.settled
     for case, settled in context.regions.cases(node):
         yield case, scope, context.settled or settled
 
 
-def _case(node: ast.AST, scope: Scope, context: Context) -> Children:
-    assert isinstance(node, ast.match_case)
-    settled = context.settled
-    yield from _with_scope((node.pattern, node.guard), scope, settled)
-    yield from _block(node.body, scope, context)
-
-
-def _try(node: ast.AST, scope: Scope, context: Context) -> Children:
-    assert isinstance(node, ast.Try)
-    if context.settled is not None:
-        return _all_children(node, scope, context)
-    return _placed(context.regions.handlers(node, scope), scope)
-
-
-def _statement_with_body(node: ast.AST, scope: Scope, context: Context) -> Children:
-    """A statement with a body: `for`, `while`, `with`."""
+def _with_body(node: ast.AST, scope: Scope, context: Context) -> Children:
+    """What has a body: `for`, `while`, `with`, a handler, a case."""
     settled = context.settled
     for name in _FIELDS[type(node)]:
         value = getattr(node, name)
@@ -208,35 +189,13 @@ def _statement_with_body(node: ast.AST, scope: Scope, context: Context) -> Child
             yield from _with_scope(value if isinstance(value, list) else [value], scope, settled)
 
 
-def _handler(node: ast.AST, scope: Scope, context: Context) -> Children:
-    assert isinstance(node, ast.ExceptHandler)
-    yield from _with_scope((node.type,), scope, context.settled)
-    yield from _block(node.body, scope, context)
-
-
-def _boolean(node: ast.AST, scope: Scope, context: Context) -> Children:
-    assert isinstance(node, ast.BoolOp)
-    if context.settled is not None:
-        return _all_children(node, scope, context)
-    return _placed(context.regions.operands(node, scope), scope)
-
-
-def _conditional(node: ast.AST, scope: Scope, context: Context) -> Children:
-    assert isinstance(node, ast.IfExp)
-    if context.settled is not None:
-        return _all_children(node, scope, context)
-    return _placed(context.regions.choices(node, scope), scope)
-
-
-def _dict(node: ast.AST, scope: Scope, context: Context) -> Children:
-    assert isinstance(node, ast.Dict)
+def _dict(node: ast.Dict, scope: Scope, context: Context) -> Children:
     context.settled = context.settled or context.regions.device_table(node)
     return _all_children(node, scope, context)
 
 
-def _attribute(node: ast.AST, scope: Scope, context: Context) -> Children:
+def _attribute(node: ast.Attribute, scope: Scope, context: Context) -> Children:
     """Plain attributes of a name were looked at as a whole."""
-    assert isinstance(node, ast.Attribute)
     if dotted_name(node) is not None:
         return ()
     inner: ast.expr = node
@@ -245,8 +204,7 @@ def _attribute(node: ast.AST, scope: Scope, context: Context) -> Children:
     return ((inner, scope, context.settled),)
 
 
-def _call(node: ast.AST, scope: Scope, context: Context) -> Children:
-    assert isinstance(node, ast.Call)
+def _call(node: ast.Call, scope: Scope, context: Context) -> Children:
     settled = context.settled
     callee = node.func
     if isinstance(callee, ast.Name) and callee.id in ("getattr", "hasattr") and len(node.args) > 1:
@@ -293,14 +251,12 @@ def _shown(node: ast.AST) -> Settlement | None:
     return _TEXT if is_release or isinstance(node, ast.Constant) else None
 
 
-def _statement_expression(node: ast.AST, scope: Scope, context: Context) -> Children:
-    assert isinstance(node, ast.Expr)
+def _statement_expression(node: ast.Expr, scope: Scope, context: Context) -> Children:
     return _in_texts([node.value], scope, context.settled)
 
 
-def _raise(node: ast.AST, scope: Scope, context: Context) -> Children:
+def _raise(node: ast.Raise, scope: Scope, context: Context) -> Children:
     """The text of an error is for people."""
-    assert isinstance(node, ast.Raise)
     settled = context.settled
     if isinstance(node.exc, ast.Call):
         yield node.exc.func, scope, settled
@@ -310,8 +266,7 @@ def _raise(node: ast.AST, scope: Scope, context: Context) -> Children:
     yield from _with_scope((node.cause,), scope, settled)
 
 
-def _assert(node: ast.AST, scope: Scope, context: Context) -> Children:
-    assert isinstance(node, ast.Assert)
+def _assert(node: ast.Assert, scope: Scope, context: Context) -> Children:
     yield node.test, scope, context.settled
     if node.msg is not None:
         yield from _in_texts([node.msg], scope, context.settled)
@@ -321,7 +276,7 @@ def _all_children(node: ast.AST, scope: Scope, context: Context) -> Children:
     return _with_scope(ast.iter_child_nodes(node), scope, context.settled)
 
 
-_EXPANSIONS: dict[type[ast.AST], Callable[[ast.AST, Scope, Context], Children]] = {
+_EXPANSIONS: dict[type[ast.AST], Callable[[Any, Scope, Context], Children]] = {
     ast.FunctionDef: _function,
     ast.AsyncFunctionDef: _function,
     ast.Lambda: _lambda,
@@ -330,18 +285,18 @@ _EXPANSIONS: dict[type[ast.AST], Callable[[ast.AST, Scope, Context], Children]] 
     ast.SetComp: _comprehension,
     ast.DictComp: _comprehension,
     ast.GeneratorExp: _comprehension,
-    ast.If: _if,
+    ast.If: _reached_or_not,
     ast.Match: _match,
-    ast.match_case: _case,
-    ast.Try: _try,
-    ast.ExceptHandler: _handler,
-    ast.For: _statement_with_body,
-    ast.AsyncFor: _statement_with_body,
-    ast.While: _statement_with_body,
-    ast.With: _statement_with_body,
-    ast.AsyncWith: _statement_with_body,
-    ast.BoolOp: _boolean,
-    ast.IfExp: _conditional,
+    ast.match_case: _with_body,
+    ast.Try: _reached_or_not,
+    ast.ExceptHandler: _with_body,
+    ast.For: _with_body,
+    ast.AsyncFor: _with_body,
+    ast.While: _with_body,
+    ast.With: _with_body,
+    ast.AsyncWith: _with_body,
+    ast.BoolOp: _reached_or_not,
+    ast.IfExp: _reached_or_not,
     ast.Dict: _dict,
     ast.Attribute: _attribute,
     ast.Call: _call,

@@ -7,15 +7,14 @@ from pathlib import PurePath
 from urllib.parse import unquote
 
 from npulens.syntax.statements import ParsedText, joined
+from npulens.syntax.walking import nodes_below
+from npulens.text.lines import LineMap
 
 
 class WholeModule:
     """The text of a module, where it is, and its tree once that is needed.
 
-    Args:
-        text: The text.
-        path: What the document is called: a path or, in an editor, an address.
-        parsed: The text in segments; a single one has the tree already.
+    The path is what the document is called: in an editor that may be an address.
     """
 
     def __init__(self, text: str, path: str, parsed: Sequence[ParsedText]) -> None:
@@ -27,6 +26,20 @@ class WholeModule:
     def tree(self) -> ast.Module:
         """The tree, without statements that do not parse."""
         return ast.Module(joined(self.text, self._parsed).body, [])
+
+    @cached_property
+    def nodes(self) -> Sequence[ast.AST]:
+        """The nodes of the tree, in the order of the source."""
+        return list(nodes_below(self.tree))
+
+    @cached_property
+    def lines(self) -> LineMap:
+        """Where the lines of the text start."""
+        return LineMap(self.text)
+
+    def source(self, node: ast.AST) -> str:
+        """The text of a node."""
+        return self.text[slice(*self.lines.span(node))]
 
     @property
     def is_complete(self) -> bool:

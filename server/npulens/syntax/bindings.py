@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from npulens.syntax.other_modules import member_of
 from npulens.syntax.values import (
     UNKNOWN,
     Called,
@@ -30,7 +31,6 @@ class Binding(NamedTuple):
     """A name bound to a value.
 
     Attributes:
-        value: What it is bound to.
         place: From where on.
         block: First and last place of the innermost conditional block that holds it; the whole
             scope if it is not conditional.
@@ -50,7 +50,6 @@ class Bindings:
     """The names one scope binds, in order of place.
 
     Attributes:
-        names: By name.
         stars: Modules of `from module import *`, with the dots of relative ones.
         outer: Names declared `global` or `nonlocal`.
     """
@@ -71,12 +70,7 @@ def walrus_lines(text: str) -> list[int]:
 
 
 def bindings_of(body: Iterable[ast.stmt], walrus_lines: Sequence[int]) -> Bindings:
-    """The names that the statements of a scope bind, without those of nested functions.
-
-    Args:
-        body: The statements.
-        walrus_lines: Where to look for `:=`.
-    """
+    """The names that the statements of a scope bind, without those of nested functions."""
     collector = _Collector(walrus_lines)
     collector.block(body, _WHOLE)
     return collector.result
@@ -84,10 +78,7 @@ def bindings_of(body: Iterable[ast.stmt], walrus_lines: Sequence[int]) -> Bindin
 
 def parameter_bindings(arguments: ast.arguments) -> dict[str, list[Binding]]:
     """The parameters of a function; a default is one value a parameter may have."""
-    positional = [*arguments.posonlyargs, *arguments.args]
-    defaults: list[ast.expr | None] = [None] * (len(positional) - len(arguments.defaults))
-    pairs = list(zip(positional, [*defaults, *arguments.defaults], strict=True))
-    pairs += zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    pairs = list(parameters_of(arguments))
     pairs += [(other, None) for other in (arguments.vararg, arguments.kwarg) if other is not None]
     return {
         parameter.arg: [Binding(_parameter_value(parameter, default), (0, 0))]
@@ -95,12 +86,17 @@ def parameter_bindings(arguments: ast.arguments) -> dict[str, list[Binding]]:
     }
 
 
+def parameters_of(arguments: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr | None]]:
+    """The parameters of a function, each with its default, but for `*args` and `**kwargs`."""
+    positional = [*arguments.posonlyargs, *arguments.args]
+    missing = [None] * (len(positional) - len(arguments.defaults))
+    yield from zip(positional, [*missing, *arguments.defaults], strict=True)
+    yield from zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+
+
 def with_defaults(arguments: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr]]:
     """The parameters of a function that have a default, each with it."""
-    positional = [*arguments.posonlyargs, *arguments.args]
-    first = len(positional) - len(arguments.defaults)
-    yield from zip(positional[first:], arguments.defaults, strict=True)
-    for parameter, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+    for parameter, default in parameters_of(arguments):
         if default is not None:
             yield parameter, default
 
@@ -143,8 +139,7 @@ class _Collector:
     def bind(
         self, name: str, value: Expression, node: ast.stmt | ast.expr, block: tuple[Place, Place]
     ) -> None:
-        place = (node.end_lineno or node.lineno, node.end_col_offset or 0)
-        self.result.names.setdefault(name, []).append(Binding(value, place, block))
+        self.result.names.setdefault(name, []).append(Binding(value, _end(node), block))
 
     def block(self, body: Iterable[ast.stmt], block: tuple[Place, Place]) -> None:
         for statement in body:
@@ -152,9 +147,7 @@ class _Collector:
 
     def conditional(self, body: list[ast.stmt]) -> None:
         if body:
-            first, last = body[0], body[-1]
-            end = (last.end_lineno or last.lineno, last.end_col_offset or 0)
-            self.block(body, ((first.lineno, first.col_offset), end))
+            self.block(body, ((body[0].lineno, body[0].col_offset), _end(body[-1])))
 
     def statement(self, node: ast.stmt, block: tuple[Place, Place]) -> None:
         if self.walrus_lines and any(
@@ -211,10 +204,8 @@ class _Collector:
             return
         for handler in getattr(node, "handlers", ()):
             if handler.name:
-                last = handler.body[-1]
                 start = (handler.lineno, handler.col_offset)
-                end = (last.end_lineno or last.lineno, last.end_col_offset or 0)
-                binding = Binding(UNKNOWN, start, (start, end))
+                binding = Binding(UNKNOWN, start, (start, _end(handler.body[-1])))
                 self.result.names.setdefault(handler.name, []).append(binding)
             self.conditional(handler.body)
         for field in ("body", "orelse"):
@@ -239,10 +230,8 @@ class _Collector:
                 self.result.stars.append("." * node.level + (node.module or ""))
             else:
                 module = "." * node.level + (node.module or "")
-                qualified = (
-                    f"{module}.{alias.name}" if not module.endswith(".") else module + alias.name
-                )
-                self.bind(alias.asname or alias.name, Imported(qualified), node, block)
+                imported = Imported(member_of(module, alias.name))
+                self.bind(alias.asname or alias.name, imported, node, block)
 
     def assign(
         self,
@@ -277,6 +266,10 @@ class _Collector:
                 self.bind(part.target.id, expression(part.value), part, block)
             if not isinstance(part, ast.Lambda):
                 pending += ast.iter_child_nodes(part)
+
+
+def _end(node: ast.stmt | ast.expr) -> Place:
+    return node.end_lineno or node.lineno, node.end_col_offset or 0
 
 
 def class_definition(node: ast.ClassDef) -> Defined:

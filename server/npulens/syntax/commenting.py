@@ -17,13 +17,8 @@ _NEVER_ALIKE = re.compile(r"[\n\r\f\0\ud800-\udfff]")
 def is_in_comment(before: LineMap, body: list[ast.stmt], text: str) -> bool:
     """Whether a text differs from one before in a comment, or in blanks at the end of a line.
 
-    This finds only a single line that ends a statement, or is outside of statements:
-    no expression holds the comment then.
-
-    Args:
-        before: The text before the edit, which parses.
-        body: Its statements.
-        text: The text after it.
+    The text before parses. This finds only a single line that ends a statement, or is outside of
+    statements: no expression holds the comment then.
     """
     edited = changed_part(before.text, text)
     longer = len(text) - len(before.text)

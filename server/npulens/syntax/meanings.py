@@ -104,10 +104,8 @@ def resolve(node: ast.expr, scope: Scope) -> list[Value]:
 def resolve_name(name: Name, scope: Scope, place: Place | None) -> list[Value]:
     """What a dotted name may mean.
 
-    Args:
-        name: The name.
-        scope: Where it is read.
-        place: The line and column there; `None` for later, as in a function that is called.
+    The place is the line and column where it is read; `None` is later, as in a function that is
+    called.
     """
     key = (name, place)
     if scope.answers is None:

@@ -15,18 +15,13 @@ class OtherModules(Generic[Known]):
 
     Attributes:
         known: What is known, each with the path of its module without the ending, and its name.
-        path: The module that imports.
     """
 
     known: frozenset[tuple[str, str, Known]]
     path: str
 
     def find(self, qualified: str) -> Known | None:
-        """What is known of a name; `None` if that is nothing.
-
-        Args:
-            qualified: The name as the imports have it: `pack.boxes.keep` or `..boxes.keep`.
-        """
+        """What is known of a name as the imports have it, `pack.boxes.keep` or `..boxes.keep`."""
         module, _, name = qualified.rpartition(".")
         places: Mapping[str, Known] | None = _by_name(self.known).get(name)
         if places is None:

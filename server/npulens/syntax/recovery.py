@@ -194,7 +194,7 @@ class _Reader:
                     width, compound, state = line_width, False, LexicalState()
             state.read(line)
             if starts and not state.depth and not state.quote and not decorated:
-                compound = compound or _ends_header(line)
+                compound = compound or line.split("#", 1)[0].rstrip().endswith(":")
             if index == end - 1 and state.quote and starts and doubt_quotes:
                 # An unfinished triple quote: only the line that opened it is broken.
                 opened = self._opening_line(starts[-1], end)
@@ -283,10 +283,6 @@ class _Reader:
         if body_start is not None:
             bodies.append((body_start, end))
         return bodies
-
-
-def _ends_header(line: str) -> bool:
-    return line.split("#", 1)[0].rstrip().endswith(":")
 
 
 def _graft(statement: ast.stmt, bodies: dict[int, list[ast.stmt]]) -> None:

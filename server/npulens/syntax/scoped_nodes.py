@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from npulens.syntax.bindings import Function
-from npulens.syntax.scopes import ClassScope, FunctionScope, Scope
+from npulens.syntax.scopes import Scope, inner_scope
 
 
 class ScopedNode(NamedTuple):
@@ -17,22 +17,20 @@ class ScopedNode(NamedTuple):
 
 def scoped_nodes(body: Iterable[ast.stmt], module: Scope) -> Iterator[ScopedNode]:
     """Every node of some statements of a module, outer ones first."""
-    pending: list[tuple[ast.AST, Scope]] = [(node, module) for node in body]
+    pending = [ScopedNode(node, module) for node in body]
     pending.reverse()
     while pending:
-        node, scope = pending.pop()
-        yield ScopedNode(node, scope)
-        inner = scope
-        outside: set[ast.AST | None] = set()
-        if isinstance(node, Function):
-            owner = scope if isinstance(scope, ClassScope) else None
-            inner = FunctionScope(node, scope.function_parent() or scope, owner)
-            outside = {*node.decorator_list, node.args, node.returns}
-        elif isinstance(node, ast.ClassDef):
-            inner = ClassScope(node, scope.function_parent() or scope)
-            outside = {*node.decorator_list, *node.bases, *node.keywords}
-        elif isinstance(node, ast.Lambda):
-            inner = FunctionScope(node, scope.function_parent() or scope)
-            outside = {node.args}
-        children = [(c, scope if c in outside else inner) for c in ast.iter_child_nodes(node)]
-        pending += reversed(children)
+        found = pending.pop()
+        yield found
+        pending += reversed([*scoped_children(*found)])
+
+
+def scoped_children(node: ast.AST, scope: Scope) -> Iterator[ScopedNode]:
+    """The nodes in a node: only what is in the body of a function or class sees its names."""
+    inside: set[ast.AST] = set()
+    inner = scope
+    if isinstance(node, (Function, ast.Lambda, ast.ClassDef)):
+        inside.update(node.body if isinstance(node.body, list) else [node.body])
+        inner = inner_scope(node, scope)
+    for child in ast.iter_child_nodes(node):
+        yield ScopedNode(child, inner if child in inside else scope)

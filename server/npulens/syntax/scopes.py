@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_left, bisect_right
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from npulens.syntax.bindings import (
     bindings_of,
     class_definition,
     parameter_bindings,
+    parameters_of,
     target_names,
 )
 from npulens.syntax.by_node import once_by_node
@@ -61,17 +62,22 @@ class Scope:
         """What a name may be bound to in this very scope at a place (`None`: later)."""
         raise NotImplementedError
 
-    def function_parent(self) -> Scope | None:
+    def function_parent(self) -> Scope:
         """The scope that functions nested in this one see."""
         return self
+
+    def around(self) -> Iterator[Scope]:
+        """This scope and those around it, the innermost first."""
+        current: Scope | None = self
+        while current is not None:
+            yield current
+            current = current.parent
 
 
 class ModuleNames:
     """The names of a module: which of its segments bind them, in order, and its star imports.
 
-    Args:
-        segments: What its segments bind.
-        elsewhere: What other modules of the project re-export of libraries.
+    `elsewhere` is what other modules of the project re-export of libraries.
     """
 
     def __init__(
@@ -196,6 +202,8 @@ class FunctionScope(Scope):
 class ClassScope(Scope):
     """A class body; its names are not seen by the functions in it."""
 
+    parent: Scope
+
     def __init__(self, node: ast.ClassDef, parent: Scope) -> None:
         self.node = node
         self.parent = parent
@@ -222,8 +230,11 @@ class ClassScope(Scope):
         bindings = self._names.get(name, [])
         return [ScopedBinding(binding, self) for binding in _live(bindings, place)[0]] or None
 
-    def function_parent(self) -> Scope | None:
+    def function_parent(self) -> Scope:
         return self.parent
+
+
+Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
 class ComprehensionScope(Scope):
@@ -236,9 +247,6 @@ class ComprehensionScope(Scope):
 
     def bound(self, name: str, place: Place | None) -> list[ScopedBinding] | None:
         return [ScopedBinding(Binding(UNKNOWN, (0, 0)), self)] if name in self.names else None
-
-    def function_parent(self) -> Scope | None:
-        return self
 
 
 def _live(bindings: list[Binding], place: Place | None) -> tuple[list[Binding], bool]:
@@ -293,14 +301,11 @@ def is_bound(name: str, scope: Scope) -> bool:
 
 def imports_any(packages: frozenset[str], scope: Scope) -> bool:
     """Whether the functions around, or their module, import one of some packages."""
-    current: Scope | None = scope
-    while current is not None:
-        if isinstance(current, FunctionScope) and not packages.isdisjoint(current.packages):
-            return True
-        if isinstance(current, ModuleScope):
-            return not packages.isdisjoint(current.module.packages)
-        current = current.parent
-    return False
+    return any(
+        (isinstance(each, FunctionScope) and not packages.isdisjoint(each.packages))
+        or (isinstance(each, ModuleScope) and not packages.isdisjoint(each.module.packages))
+        for each in scope.around()
+    )
 
 
 def _packages(names: Iterable[Iterable[Binding]]) -> frozenset[str]:
@@ -311,6 +316,37 @@ def _packages(names: Iterable[Iterable[Binding]]) -> frozenset[str]:
         for each in bindings
         if isinstance(each.value, Imported)
     )
+
+
+def inner_scope(
+    node: Function | ast.Lambda | ast.ClassDef, scope: Scope
+) -> FunctionScope | ClassScope:
+    """The scope of the body of a function or class that is defined in a scope."""
+    if isinstance(node, ast.ClassDef):
+        return ClassScope(node, scope.function_parent())
+    owner = scope if isinstance(scope, ClassScope) and isinstance(node, Function) else None
+    return FunctionScope(node, scope.function_parent(), owner)
+
+
+def comprehension_scope(node: Comprehension, scope: Scope) -> ComprehensionScope:
+    """The scope of a comprehension."""
+    targets = (name for part in node.generators for name in target_names(part.target))
+    return ComprehensionScope(targets, scope)
+
+
+def function_of(scope: Scope) -> Function | None:
+    """The function whose body a scope is; `None` of a lambda and of every other scope."""
+    node = scope.node if isinstance(scope, FunctionScope) else None
+    return node if isinstance(node, Function) else None
+
+
+def definitions_around(scope: Scope) -> Iterator[Function | ast.Lambda | ast.ClassDef]:
+    """The functions and classes that a scope is in, the innermost first."""
+    current: Scope | None = scope
+    while current is not None:
+        if isinstance(current, (FunctionScope, ClassScope)):
+            yield current.node
+        current = getattr(current, "owner", None) or current.parent
 
 
 def module_of(scope: Scope) -> ModuleScope:
@@ -358,10 +394,7 @@ def _assigned_members(method: Function) -> list[tuple[str, Expression]]:
                     and target.value.id == receiver
                 ):
                     found.append((target.attr, node.value))
-    annotated = {
-        argument.arg: annotated_value(argument.annotation)
-        for argument in [*method.args.posonlyargs, *method.args.args, *method.args.kwonlyargs]
-    }
+    annotated = {p.arg: annotated_value(p.annotation) for p, _ in parameters_of(method.args)}
     members: list[tuple[str, Expression]] = []
     for attribute, value in found:
         if isinstance(value, ast.Name) and value.id in annotated:
@@ -369,10 +402,6 @@ def _assigned_members(method: Function) -> list[tuple[str, Expression]]:
         else:
             given = expression(value)
             # What a call returns does not depend on its arguments here.
-            roots = {given.callee.root} if isinstance(given, Called) else _roots(value)
+            roots = {given.callee.root} if isinstance(given, Called) else {*names_in(value)}
             members.append((attribute, UNKNOWN if roots & local else given))
     return members
-
-
-def _roots(value: ast.expr) -> set[str]:
-    return set(names_in(value))

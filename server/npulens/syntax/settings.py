@@ -46,9 +46,8 @@ _FLOW = re.compile(
 
 def json_settings(text: str) -> Iterator[Setting]:
     """The settings of a JSON text, which may hold comments."""
-    for item in _flow(text, 0, len(text), ()):
-        if isinstance(item, Setting):
-            yield item
+    found = _flow(text, 0, len(text), ())
+    return (item for item in found if isinstance(item, Setting))
 
 
 def _flow(text: str, start: int, end: int, outer: tuple[str, ...]) -> Iterator[Setting | int]:
@@ -219,7 +218,7 @@ def toml_settings(text: str) -> Iterator[Setting]:
             cut = 0 if kind == "plain" else 1
             span = Span(token.start() + cut, position - cut)
             scalar = (text[slice(*span)], span)
-            if key is not None and (not inner or inner[-1][0] == "[" or _has_key(inner)):
+            if key is not None and (not inner or inner[-1][0] == "[" or inner[-1][1] is not None):
                 owner = inner[-1][1] if inner and inner[-1][0] == "{" else key
                 is_element = bool(inner) and inner[-1][0] == "["
                 name, place = ("", span) if is_element or owner is None else owner
@@ -238,10 +237,6 @@ def toml_settings(text: str) -> Iterator[Setting]:
             inner.pop()
         elif source == "," and inner and inner[-1][0] == "{":
             inner[-1] = ("{", None)
-
-
-def _has_key(inner: list[tuple[str, tuple[str, Span] | None]]) -> bool:
-    return inner[-1][1] is not None
 
 
 _INI_HEADER = re.compile(r"\[([^\]\n]*)\]")

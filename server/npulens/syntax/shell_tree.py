@@ -11,7 +11,6 @@ class Word:
     """A word with its quotes.
 
     Attributes:
-        span: Where it is.
         inner: What is read apart in it, with its place: commands of `$(...)`, backquotes and
             `<(...)`, and the elements of an array.
     """
@@ -51,9 +50,7 @@ class Command:
     """A simple command, `[[ ]]` and `(( ))` included.
 
     Attributes:
-        words: Its words.
         redirects: The words behind `<`, `>`, `<<<` and the like.
-        heredocs: Its here-documents.
         is_array: It is the elements of an array and runs nothing itself.
     """
 
@@ -68,7 +65,6 @@ class Arm:
     """A list of commands with what it depends on.
 
     Attributes:
-        body: What is run.
         test: The commands behind `if`, `elif`, `while` or `until`.
         patterns: The patterns of an arm of `case`.
     """
@@ -116,8 +112,6 @@ class ShellText:
     """What a text holds.
 
     Attributes:
-        block: Its commands.
-        comments: Its comments, in order.
         broken: Where something that a shell wants was missing, or something was too much.
     """
 

@@ -16,14 +16,9 @@ _SHELL = "class _:\n"
 def edited_class(before: LineMap, body: list[ast.stmt], text: str) -> Recovered | None:
     """The statements of `text`, if it differs from `before` inside of one method alone.
 
-    All nodes outside of that method are those of the tree before: nothing that depends on them
-    needs to be computed again. `None` if lines were added or removed, if more than one method
-    differs, or if strings are left open; then the text has to be read as a whole.
-
-    Args:
-        before: The text before the edit, which parses.
-        body: Its statements.
-        text: The text after it.
+    The text before parses. All nodes outside of that method are those of the tree before: nothing
+    that depends on them needs to be computed again. `None` if lines were added or removed, if more
+    than one method differs, or if strings are left open; then the text has to be read as a whole.
     """
     owner = body[0] if len(body) == 1 else None
     if not isinstance(owner, ast.ClassDef):

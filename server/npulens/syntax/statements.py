@@ -29,7 +29,6 @@ class ParsedText:
     Attributes:
         text: The text; all positions in `body` count from its start.
         body: Its statements, without those that do not parse.
-        problems: What does not parse.
         base: The version before that does, if this one was read in its place and does not.
         is_joined: It parses as a whole alone: `split_statements` cuts inside of a statement of it.
     """
@@ -61,11 +60,7 @@ def split_statements(text: str, before: Iterable[str] = ()) -> Iterator[str]:
 
     Only white space at the start of a line, triple quotes and line continuations are looked at, so
     in broken code, or code with unindented lines in brackets, a segment may be too short. Segments
-    in a row are always the text.
-
-    Args:
-        text: The text.
-        before: Segments of an earlier version in order; where they occur again nothing is read.
+    in a row are always the text. Where those of an earlier version occur again nothing is read.
     """
     known = list(before)
     start = index = 0
@@ -131,7 +126,7 @@ def joined(text: str, segments: Sequence[ParsedText]) -> ParsedText:
     """
     if len(segments) == 1:
         return segments[0]
-    readable = (_empty_lines(p) if p.problems else p.text for p in segments)
+    readable = ("\n" * _line_ends(p) if p.problems else p.text for p in segments)
     body, problems, line = parse_piece("".join(readable)).body, list[SyntaxProblem](), 0
     for segment in segments:
         if segment.problems:
@@ -141,10 +136,6 @@ def joined(text: str, segments: Sequence[ParsedText]) -> ParsedText:
         line += _line_ends(segment)
     body.sort(key=lambda statement: (statement.lineno, statement.col_offset))
     return ParsedText(text, body, tuple(problems))
-
-
-def _empty_lines(segment: ParsedText) -> str:
-    return "\n" * _line_ends(segment)
 
 
 def _line_ends(segment: ParsedText) -> int:
@@ -165,15 +156,9 @@ def parse_statements(text: str, known: dict[str, ParsedText]) -> list[ParsedText
         if n == 1 and segment in known
     }
     spliced = _spliced(texts, known)
-    segments = []
-    broken = False
-    for piece_text in texts:
-        segment = known.get(piece_text) or spliced.get(piece_text)
-        if segment is None:
-            segment = parse_piece(piece_text)
-        broken = broken or (bool(segment.problems) and piece_text not in spliced)
-        segments.append(segment)
-    if broken and len(segments) > 1:
+    segments = [known.get(each) or spliced.get(each) or parse_piece(each) for each in texts]
+    is_broken = any(each.problems and each.text not in spliced for each in segments)
+    if is_broken and len(segments) > 1:
         whole = parse(text)
         if not isinstance(whole, SyntaxProblem):
             return [ParsedText(text, whole.body, (), is_joined=True)]

@@ -5,8 +5,8 @@ versions of a statement; a `Value` is what it means in its scope.
 """
 
 import ast
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 MAX_PARTS = 40
 """Longer sums and names are not followed."""
@@ -94,6 +94,13 @@ def root_name(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
+def names_around(qualified: str) -> Iterator[str]:
+    """`a.b.c`, `a.b` and `a` of `a.b.c`."""
+    while qualified:
+        yield qualified
+        qualified = qualified.rpartition(".")[0]
+
+
 def is_none(node: ast.expr | None) -> bool:
     """Whether an expression is the constant `None`."""
     return isinstance(node, ast.Constant) and node.value is None
@@ -116,25 +123,21 @@ def _name(node: ast.expr, depth: int) -> Expression:
     return dotted_name(node) or UNKNOWN
 
 
-def _constant(node: ast.expr, depth: int) -> Expression:
-    assert isinstance(node, ast.Constant)
+def _constant(node: ast.Constant, depth: int) -> Expression:
     if isinstance(node.value, str):
         return Text(node.value)
     return Nothing() if node.value is None else UNKNOWN
 
 
-def _joined_string(node: ast.expr, depth: int) -> Expression:
-    assert isinstance(node, ast.JoinedStr)
+def _joined_string(node: ast.JoinedStr, depth: int) -> Expression:
     return Joined(tuple(expression(part, depth) for part in node.values[:MAX_PARTS]))
 
 
-def _formatted(node: ast.expr, depth: int) -> Expression:
-    assert isinstance(node, ast.FormattedValue)
+def _formatted(node: ast.FormattedValue, depth: int) -> Expression:
     return expression(node.value, depth) if node.format_spec is None else UNKNOWN
 
 
-def _binary(node: ast.expr, depth: int) -> Expression:
-    assert isinstance(node, ast.BinOp)
+def _binary(node: ast.BinOp, depth: int) -> Expression:
     if isinstance(node.op, ast.Add):
         return Joined((expression(node.left, depth), expression(node.right, depth)))
     if isinstance(node.op, ast.Mod):
@@ -156,8 +159,7 @@ def _filled(template: ast.expr, mark: str, arguments: list[ast.expr], depth: int
     return Joined(tuple(parts[:MAX_PARTS]))
 
 
-def _call(node: ast.expr, depth: int) -> Expression:
-    assert isinstance(node, ast.Call)
+def _call(node: ast.Call, depth: int) -> Expression:
     callee = node.func
     if isinstance(callee, ast.Attribute) and callee.attr == "format" and not node.keywords:
         filled = _filled(callee.value, "{}", node.args, depth)
@@ -188,22 +190,19 @@ def literal_attribute(node: ast.Call) -> Name | None:
     return Name(owner.root, (*owner.path, attribute.value))
 
 
-def _conditional(node: ast.expr, depth: int) -> Expression:
-    assert isinstance(node, ast.IfExp)
+def _conditional(node: ast.IfExp, depth: int) -> Expression:
     return Either((expression(node.body, depth), expression(node.orelse, depth)))
 
 
-def _boolean(node: ast.expr, depth: int) -> Expression:
-    assert isinstance(node, ast.BoolOp)
+def _boolean(node: ast.BoolOp, depth: int) -> Expression:
     return Either(tuple(expression(value, depth) for value in node.values[:MAX_PARTS]))
 
 
-def _walrus(node: ast.expr, depth: int) -> Expression:
-    assert isinstance(node, ast.NamedExpr)
+def _walrus(node: ast.NamedExpr, depth: int) -> Expression:
     return expression(node.value, depth)
 
 
-_READERS: dict[type[ast.expr], Callable[[ast.expr, int], Expression]] = {
+_READERS: dict[type[ast.expr], Callable[[Any, int], Expression]] = {
     ast.Name: _name,
     ast.Attribute: _name,
     ast.Constant: _constant,

@@ -1,7 +1,7 @@
 """Walks over syntax that cost a fraction of `ast.walk`."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 _LEAVES = (ast.Name, ast.Constant, ast.expr_context, ast.operator, ast.cmpop, ast.unaryop)
@@ -27,6 +27,15 @@ def nodes_below(root: ast.AST) -> Iterator[ast.AST]:
 def names_in(root: ast.AST) -> Iterator[str]:
     """The names that occur in a node, in the order of the source."""
     return (node.id for node in nodes_below(root) if isinstance(node, ast.Name))
+
+
+def blocks(nodes: Iterable[ast.AST]) -> Iterator[list[ast.stmt]]:
+    """The lists of statements in some nodes."""
+    for node in nodes:
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(node, name, None)
+            if isinstance(block, list):
+                yield block
 
 
 def choices(node: ast.expr) -> Iterator[ast.expr]:

@@ -45,7 +45,7 @@ class Words:
         if word in self.identifiers:
             for place in self.places(word):
                 end = place + len(word)
-                if not _is_part(self.text[place - 1 : place]) and not _is_part(
+                if not is_part_of_word(self.text[place - 1 : place]) and not is_part_of_word(
                     self.text[end : end + 1]
                 ):
                     yield place
@@ -100,12 +100,13 @@ def _identifiers_in(part: str) -> tuple[frozenset[str], frozenset[str]]:
 def word_at(text: str, offset: int) -> Span | None:
     """The letters, digits and underscores around a place, `None` if there are none."""
     start = end = offset
-    while start and _is_part(text[start - 1]):
+    while start and is_part_of_word(text[start - 1]):
         start -= 1
-    while end < len(text) and _is_part(text[end]):
+    while end < len(text) and is_part_of_word(text[end]):
         end += 1
     return Span(start, end) if start < end else None
 
 
-def _is_part(character: str) -> bool:
+def is_part_of_word(character: str) -> bool:
+    """Whether a character, if there is one, is a letter, a digit or an underscore."""
     return character.isalnum() or character == "_"

@@ -27,7 +27,6 @@ class UndecodableSource(Unreadable, ValueError):  # noqa: N818
     """The bytes are no Python source text.
 
     Attributes:
-        reason: What is wrong.
         byte_offset: Where in the bytes, counted from 0, or None if it is the whole.
     """
 
@@ -45,7 +44,6 @@ class UnencodableText(ValueError):  # noqa: N818
     """The text has a character that its encoding lacks.
 
     Attributes:
-        encoding: The encoding.
         offset: The code-point offset of the first such character.
     """
 

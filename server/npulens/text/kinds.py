@@ -54,8 +54,6 @@ class KindRecord:
         suffixes: How names of such files end, in small letters.
         names: A regular expression for names, where the suffix does not show it; with a folder in
             front where that counts. Letters are in any case.
-        languages: What editors call it.
-        comments: Where comments may be.
         fence: What a block of code in Markdown calls it.
     """
 

@@ -9,6 +9,7 @@ import ast
 import re
 from bisect import bisect_left, bisect_right
 from itertools import accumulate
+from typing import Any
 
 from npulens.text.spans import Span
 
@@ -50,14 +51,15 @@ class LineMap:
         before = segment.encode("utf-8", "surrogatepass")[:utf8_column]
         return start + len(before.decode("utf-8", "ignore"))
 
-    def span(self, node: ast.expr | ast.stmt | ast.keyword | ast.alias) -> Span:
+    def span(self, node: ast.AST) -> Span:
         """Where a node of a tree of this text is.
 
         Raises:
             IndexError: The text has fewer lines.
         """
-        start = self.offset(node.lineno, node.col_offset)
-        return Span(start, self.offset(node.end_lineno or 0, node.end_col_offset or 0))
+        place: Any = node  # one that has a place, as all have but a few kinds
+        start = self.offset(place.lineno, place.col_offset)
+        return Span(start, self.offset(place.end_lineno or 0, place.end_col_offset or 0))
 
     def edited(self, span: Span, replacement: str) -> "LineMap":
         """The map of the text in which `replacement` replaces the text of `span`.

@@ -11,14 +11,10 @@ MEGABYTE = 1_000_000
 
 
 def read_regular(path: Path, megabytes: int) -> bytes:
-    """What is in a file.
+    """What is in a file, or in what a link leads to, of so many megabytes at most.
 
     A pipe would be waited for, a device may act on being opened, and some never end; so neither is
     opened.
-
-    Args:
-        path: The file, or a link to it.
-        megabytes: How large it may be.
 
     Raises:
         OSError: It cannot be read.

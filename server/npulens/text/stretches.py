@@ -7,11 +7,7 @@ from npulens.text.spans import Span
 
 
 class Stretches:
-    """Spans in order, with those made one that overlap or touch.
-
-    Args:
-        spans: The first of them, in any order.
-    """
+    """Spans in order, with those made one that overlap or touch."""
 
     def __init__(self, spans: Iterable[Span] = ()) -> None:
         self._spans: list[Span] = []

@@ -34,13 +34,7 @@ Part = Callable[[ast.expr], Answer]
 
 
 def joined(test: ast.expr, part: Part, depth: int = 0) -> Answer:
-    """What a condition comes to, from what its parts come to.
-
-    Args:
-        test: The condition.
-        part: Answers its parts.
-        depth: How deep it is in another one.
-    """
+    """What a condition comes to, from what its parts come to."""
     if depth > _DEEPEST:
         return UNKNOWN
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):

@@ -19,11 +19,7 @@ from npulens.syntax.scopes import Scope
 from npulens.syntax.values import last_name
 from npulens.verdicts.answers import UNKNOWN, Answer, joined
 from npulens.verdicts.library_questions import queried_library
-from npulens.verdicts.releases import (
-    by_beginning,
-    by_release,
-    within_releases,
-)
+from npulens.verdicts.releases import by_beginning, by_release, within_releases
 
 _NPU_NAME = re.compile(r"(?:\A|_)(?:npus?|ascend)(?:\Z|_)|NPU|Npu|Ascend", re.ASCII)
 _DEVICE_NAME = re.compile(
@@ -78,13 +74,7 @@ class Known:
 
 
 def answer(test: ast.expr, scope: Scope, known: Known) -> Answer:
-    """What a condition evaluates to on an NPU.
-
-    Args:
-        test: The condition.
-        scope: Where it is.
-        known: What is known for conditions.
-    """
+    """What a condition evaluates to on an NPU."""
     return joined(test, lambda part: _of_part(part, scope, known))
 
 

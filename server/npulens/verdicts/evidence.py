@@ -40,8 +40,6 @@ class Effects(NamedTuple):
 
     Attributes:
         called: Functions of devices, wrappers of models, and moves.
-        assigned: What is assigned to.
-        returns: Something is returned.
     """
 
     called: frozenset[str]
@@ -97,65 +95,51 @@ def _effect_of_call(callee: ast.expr) -> str:
     return "move" if is_move else ""
 
 
-class Evidence:
-    """What of a segment its author has decided for the NPU.
+def done_beside(
+    body: list[ast.stmt], npu_tests: list[ast.If], code: SegmentText
+) -> Iterator[tuple[ast.stmt, Settlement]]:
+    """Statements of a block that another one of it does for the NPU.
 
-    Args:
-        code: The text of the segment.
+    `npu_tests` are those of its `if`s that the NPU takes.
     """
+    block = _Block(body, npu_tests, code)
+    for statement in body:
+        other = block.twin(statement)
+        if other is not None:
+            yield statement, Settlement("npu-way-beside", code.span(other))
 
-    def __init__(self, code: SegmentText) -> None:
+
+class _Block:
+    """The statements of a block by what they do for CUDA and for the NPU."""
+
+    def __init__(self, body: list[ast.stmt], npu_tests: list[ast.If], code: SegmentText) -> None:
+        self._body = body
         self._code = code
-
-    def beside(
-        self, body: list[ast.stmt], npu_tests: list[ast.If]
-    ) -> Iterator[tuple[ast.stmt, Settlement]]:
-        """Statements of a block that another one of it does for the NPU.
-
-        Args:
-            body: The block.
-            npu_tests: Those of its `if`s that the NPU takes.
-        """
-        code = self._code
-        by_author = [node for node in npu_tests if code.author_mentions_npu(node.test)]
-        done = _distinct(by_author, code)
-        tests = {code.source(s.test): s for s in reversed(body) if isinstance(s, ast.If)}
-        targets = {
-            code.source(s.targets[0]): s for s in body if isinstance(s, ast.Assign) and s.targets
-        }
-        decided = {
+        self._done = _distinct([n for n in npu_tests if code.author_mentions_npu(n.test)], code)
+        self._tests = {code.source(s.test): s for s in reversed(body) if isinstance(s, ast.If)}
+        assigned = [s for s in body if isinstance(s, ast.Assign)]
+        self._targets = {code.source(s.targets[0]): s for s in assigned}
+        self._decided = {
             code.source(part.targets[0]): node
             for node in npu_tests
             for part in node.body
             if isinstance(part, ast.Assign)
         }
-        uses = _LastUses(body, code)
-        for statement in body:
-            other = self._twin(statement, uses, tests, done, targets, decided)
-            if other is not None:
-                yield statement, Settlement("npu-way-beside", code.span(other))
 
-    def _twin(
-        self,
-        statement: ast.stmt,
-        uses: "_LastUses",
-        tests: dict[str, ast.If],
-        done: list[tuple[ast.If, Effects]],
-        targets: dict[str, ast.Assign],
-        decided: dict[str, ast.If],
-    ) -> ast.stmt | None:
+    def twin(self, statement: ast.stmt) -> ast.stmt | None:
+        """What does the same for the NPU as a statement of the block does for CUDA."""
         code = self._code
         if isinstance(statement, ast.If):
-            return self._twin_of_test(statement, tests, done)
+            return self._twin_of_test(statement)
         if isinstance(statement, ast.Assign):
             target = code.source(statement.targets[0])
             twin = renamed(target) if _CUDA.search(target) else target
-            if twin != target and twin in targets:
-                return targets[twin]
+            if twin != target and twin in self._targets:
+                return self._targets[twin]
             # `has_cuda = torch.cuda.is_available()`, then `torch.cuda if has_cuda else torch.npu`
-            if _CUDA.search(code.source(statement.value)) and uses.considered(target, statement):
+            if _CUDA.search(code.source(statement.value)) and self._considers(target, statement):
                 return statement
-            again = decided.get(target)
+            again = self._decided.get(target)
             if again is None or code.mentions_npu(statement.value):
                 return None
             is_after = again.lineno > statement.lineno
@@ -163,23 +147,22 @@ class Evidence:
         if isinstance(statement, ast.Expr):
             wanted = effects([statement], code)
             if wanted.called and _CUDA.search(code.source(statement)):
-                return next((node for node, found in done if found.covers(wanted)), None)
+                return self._doing(wanted)
         return None
 
-    def _twin_of_test(
-        self, statement: ast.If, tests: dict[str, ast.If], done: list[tuple[ast.If, Effects]]
-    ) -> ast.stmt | None:
+    def _doing(self, wanted: Effects) -> ast.If | None:
+        """The test for the NPU whose body does all of this."""
+        return next((node for node, found in self._done if found.covers(wanted)), None)
+
+    def _twin_of_test(self, statement: ast.If) -> ast.stmt | None:
         code = self._code
         test = code.source(statement.test)
         if not _CUDA.search(test) or code.mentions_npu(statement.test):
             return None
         wanted = effects(statement.body, code)
-        for node, found in done:
-            if found.covers(wanted):
-                return node
-        other = tests.get(renamed(test))
-        if other is None or other is statement:
-            return None
+        node, other = self._doing(wanted), self._tests.get(renamed(test))
+        if node is not None or other is None or other is statement:
+            return node
         return other if effects(other.body, code).covers(wanted) else None
 
     def _builds_on(self, target: str, again: ast.If) -> bool:
@@ -190,52 +173,14 @@ class Evidence:
                 return any(word == target or word.startswith(f"{target}.") for word in words)
         return False
 
-    def in_function(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.stmt]:
-        """`if kind == "gpu": kind = "cuda"`, where `kind` is compared with a list with `"npu"`."""
-        names = set(_listed_names(function))
-        for node in nodes_below(function) if names else ():
-            if isinstance(node, ast.If) and isinstance(node.test, ast.Compare):
-                left = node.test.left
-                if isinstance(left, ast.Name) and left.id in names:
-                    yield from (s for s in node.body if isinstance(s, ast.Assign))
-
-    def done_elsewhere(
-        self, function: ast.FunctionDef | ast.AsyncFunctionDef, npu_tests: list[ast.If]
-    ) -> Iterator[tuple[ast.stmt, Settlement]]:
-        """Calls in inner blocks that a function makes for the NPU in another block."""
-        code = self._code
-        done = _distinct(npu_tests, code)
-        for statement in nodes_below(function) if done else ():
-            if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-                wanted = effects([statement], code)
-                if not wanted.called or not _CUDA.search(code.source(statement)):
-                    continue
-                for node, found in done:
-                    if found.covers(wanted) and statement not in node.body:
-                        yield statement, Settlement("npu-way-beside", code.span(node))
-                        break
-
-
-class _LastUses:
-    """In which lines of a block names are used last, with and without the NPU's way beside them.
-
-    Args:
-        body: The block.
-        code: The text of the segment.
-    """
-
-    def __init__(self, body: list[ast.stmt], code: SegmentText) -> None:
-        self._body = body
-        self._code = code
-
-    def considered(self, name: str, statement: ast.stmt) -> bool:
+    def _considers(self, name: str, statement: ast.stmt) -> bool:
         """Whether a name is used behind a statement, and always with the NPU's way beside it."""
-        used, used_alone = self._lines
+        used, used_alone = self._last_uses
         line = statement.end_lineno or statement.lineno
         return used.get(name, 0) > line >= used_alone.get(name, 0)
 
     @cached_property
-    def _lines(self) -> tuple[dict[str, int], dict[str, int]]:
+    def _last_uses(self) -> tuple[dict[str, int], dict[str, int]]:
         """By name the line of its last use, and of its last one with no way of the NPU beside."""
         used: dict[str, int] = {}
         used_alone: dict[str, int] = {}
@@ -252,6 +197,31 @@ class _LastUses:
                 yield part.test
             elif isinstance(part, ast.BoolOp) and self._code.mentions_npu(part):
                 yield from [part] if isinstance(part.op, ast.Or) else ()
+
+
+def device_renames(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.stmt]:
+    """`if kind == "gpu": kind = "cuda"`, where `kind` is compared with a list with `"npu"`."""
+    names = set(_listed_names(function))
+    for node in nodes_below(function) if names else ():
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Compare):
+            left = node.test.left
+            if isinstance(left, ast.Name) and left.id in names:
+                yield from (s for s in node.body if isinstance(s, ast.Assign))
+
+
+def done_elsewhere(
+    function: ast.FunctionDef | ast.AsyncFunctionDef, npu_tests: list[ast.If], code: SegmentText
+) -> Iterator[tuple[ast.stmt, Settlement]]:
+    """Calls in inner blocks that a function makes for the NPU in another block."""
+    done = _distinct(npu_tests, code)
+    for statement in nodes_below(function) if done else ():
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+            wanted = effects([statement], code)
+            if wanted.called and _CUDA.search(code.source(statement)):
+                doing = (n for n, found in done if found.covers(wanted) and statement not in n.body)
+                node = next(doing, None)
+                if node is not None:
+                    yield statement, Settlement("npu-way-beside", code.span(node))
 
 
 def _names(nodes: Iterable[ast.AST]) -> Iterator[ast.Name]:

@@ -27,13 +27,8 @@ _CARD_QUESTIONS = frozenset({"get_device_capability", "get_device_properties", "
 def guards_kernel(node: ast.If, scope: Scope, known: Known, behind: list[ast.stmt]) -> bool:
     """Whether an `if` on the device of a tensor passes that tensor to a kernel for CUDA.
 
-    The kernel is of an extension or of a library for CUDA.
-
-    Args:
-        node: The statement.
-        scope: Where it is.
-        known: What is known of conditions.
-        behind: The statements behind it in its block.
+    The kernel is of an extension or of a library for CUDA. `behind` has the statements behind the
+    `if` in its block.
     """
     other_way = node.orelse or behind[:1]
     if not any(tensors_checked(node.test)) or not other_way or isinstance(other_way[-1], ast.Raise):

@@ -19,11 +19,9 @@ _NAMES_LIBRARY = re.compile(
 
 
 def queried_library(node: ast.expr, libraries: Collection[str] | None = None) -> str:
-    """Which of some libraries an expression checks for; empty if it checks for none.
+    """Which of some libraries, or of all there are, an expression checks for; empty if for none.
 
-    Args:
-        node: A call, `is_triton_available()` or `find_spec("triton")`, or a flag, `HAS_TRITON`.
-        libraries: The roots of the libraries; `None` represents all there are.
+    It is a call, `is_triton_available()` or `find_spec("triton")`, or a flag, `HAS_TRITON`.
     """
     callee = node.func if isinstance(node, ast.Call) else node
     name = last_name(callee)

@@ -19,17 +19,12 @@ LONGEST_BEFORE = 60
 
 
 def read_to_host(first: Sequence[ast.AST], second: Sequence[ast.AST]) -> bool:
-    """Whether two arms differ in that one of them reads to the host.
-
-    Args:
-        first: The statements of an arm, or its expression.
-        second: Those of the other one.
-    """
+    """Whether two arms, statements or expressions, differ in that one of them reads to the host."""
     if len(first) != 1 or len(second) != 1 or type(first[0]) is not type(second[0]):
         return False
     if hasattr(first[0], "body"):
         return False  # a chain of conditions, each of which would look at all behind it
-    given = [value for node in (first[0], second[0]) for value in _locations(node)]
+    given = [option.value for node in (first[0], second[0]) for option in _options(node)]
     same = _without_locations(first[0]) == _without_locations(second[0])
     return same and [_location(value) for value in given] == [_HOST]
 
@@ -37,16 +32,10 @@ def read_to_host(first: Sequence[ast.AST], second: Sequence[ast.AST]) -> bool:
 def chooses_host(node: ast.IfExp, before: str) -> bool:
     """`map_location = None if torch.cuda.is_available() else "cpu"`, or given so to a call.
 
-    Args:
-        node: The expression.
-        before: The text in front of it, `LONGEST_BEFORE` of it at most.
+    `before` is the text in front of it, `LONGEST_BEFORE` of it at most.
     """
     arms = {_location(node.body), _location(node.orelse)}
     return _GIVEN.search(before) is not None and arms == {_HOST, None}
-
-
-def _locations(node: ast.AST) -> list[ast.expr]:
-    return [option.value for option in _options(node)]
 
 
 def _options(node: ast.AST) -> list[ast.keyword]:

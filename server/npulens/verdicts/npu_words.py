@@ -30,7 +30,6 @@ _BY_FIXES = re.compile(
     r"|\b(?:ASCEND|HCCL|TORCH_HCCL|PYTORCH_NPU|PYTORCH_NO_NPU)_\w+|\bNpuFused\w+|\bHCCL\b"
 )
 """What fixes put into code: modules, attributes, device strings, variables, names of classes."""
-_POSITIONED = (ast.expr, ast.stmt, ast.alias, ast.keyword, ast.arg, ast.pattern)
 
 
 def npu_words(words: Words) -> list[tuple[int, int]]:
@@ -70,12 +69,7 @@ def _author_words(text: str, words: Sequence[tuple[int, int]]) -> list[tuple[int
 
 
 class SegmentText:
-    """The text of a segment, by its nodes.
-
-    Args:
-        lines: The segment.
-        words: What `npu_words` says of it.
-    """
+    """The text of a segment by its nodes, with the `npu_words` in it."""
 
     def __init__(self, lines: LineMap, words: Sequence[tuple[int, int]]) -> None:
         self.text = lines.text
@@ -87,9 +81,7 @@ class SegmentText:
 
     def span(self, node: ast.AST) -> Span:
         """Where a node is."""
-        assert isinstance(node, _POSITIONED)
-        start = self.lines.offset(node.lineno, node.col_offset)
-        return Span(start, self.lines.offset(node.end_lineno or 0, node.end_col_offset or 0))
+        return self.lines.span(node)
 
     def source(self, node: ast.AST) -> str:
         """The text of a node."""

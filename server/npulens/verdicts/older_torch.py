@@ -26,11 +26,8 @@ def way_of_old(
 ) -> int | None:
     """Which of two ways is what the other replaced, 0 or 1; `None` if neither is.
 
-    Args:
-        ways: The statements of both.
-        test: What chooses between them, which has to check for a release of torch, or for what only
-            newer ones have; `None` if the first is tried.
-        source: Gives the text of a node.
+    The test that chooses between them has to check for a release of torch, or for what only newer
+    ones have; there is none if the first way is tried.
     """
     if test is not None and _VERSION.search(source(test)) is None:
         return None

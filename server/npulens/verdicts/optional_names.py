@@ -6,16 +6,14 @@ from collections.abc import Set as AbstractSet
 
 from npulens.syntax.bindings import target_names
 from npulens.verdicts.answers import UNKNOWN, Answer, joined
-from npulens.verdicts.failing_imports import catches_failing_import
+from npulens.verdicts.failing_imports import catches_failing_import, packages
 from npulens.verdicts.library_questions import queried_library
 
 
 def missing_names(body: Iterable[ast.stmt], missing: AbstractSet[str]) -> Iterator[str]:
     """The names that `try: import library` binds at the top of a module, and flags beside it.
 
-    Args:
-        body: Statements of the module.
-        missing: The roots of the libraries that an NPU does not have.
+    `missing` has the roots of the libraries that an NPU does not have.
     """
     for statement in body:
         if isinstance(statement, ast.If):
@@ -29,13 +27,7 @@ def missing_names(body: Iterable[ast.stmt], missing: AbstractSet[str]) -> Iterat
 def with_what_needs_them(
     body: Iterable[ast.stmt], names: set[str], missing: AbstractSet[str]
 ) -> set[str]:
-    """The names, and flags that need them or check for a library: `fast = all((scan, update))`.
-
-    Args:
-        body: Statements of the module.
-        names: The names.
-        missing: The roots of the libraries.
-    """
+    """The names, and flags that need them or check for a library: `fast = all((scan, update))`."""
 
     def part(node: ast.expr) -> Answer:
         """`find_spec("triton") is not None`, `is_triton_available()`."""
@@ -60,10 +52,7 @@ def without(
 ) -> Answer:
     """What a condition comes to where some names are nothing.
 
-    Args:
-        marks: The names.
-        test: The condition.
-        otherwise: Answers parts of it that check for none of them.
+    `otherwise` answers parts of it that check for none of them.
     """
 
     def part(node: ast.expr) -> Answer:
@@ -92,16 +81,8 @@ def _names(statement: ast.Try, handler: ast.ExceptHandler) -> Iterator[str]:
 
 def _imports(body: Iterable[ast.stmt], missing: AbstractSet[str]) -> bool:
     """Whether a block imports such a library in any case."""
-    for statement in body:
-        if isinstance(statement, ast.Import):
-            names = [alias.name for alias in statement.names]
-        elif isinstance(statement, ast.ImportFrom) and not statement.level:
-            names = [statement.module or ""]
-        else:
-            continue
-        if any(name.partition(".")[0] in missing for name in names):
-            return True
-    return False
+    imports = (statement for statement in body if not getattr(statement, "level", 0))
+    return any(not missing.isdisjoint(packages(statement)) for statement in imports)
 
 
 def _bound(body: Iterable[ast.stmt]) -> Iterator[tuple[str, ast.expr | None]]:
@@ -116,6 +97,5 @@ def _bound(body: Iterable[ast.stmt]) -> Iterator[tuple[str, ast.expr | None]]:
 def _assigned(body: Iterable[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
     for statement in body:
         if isinstance(statement, ast.Assign):
-            for target in statement.targets:
-                for name in target_names(target):
-                    yield name, statement.value
+            names = (name for target in statement.targets for name in target_names(target))
+            yield from ((name, statement.value) for name in names)

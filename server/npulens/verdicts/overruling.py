@@ -20,11 +20,6 @@ def overruled(
     """Make findings of what is settled for reasons that settle nothing.
 
     They have no fixes: what is right where something has to change may be wrong there.
-
-    Args:
-        judged: What is known of the document.
-        document: The text.
-        reasons: The reasons.
     """
     if not reasons:
         return judged

@@ -20,12 +20,7 @@ def why_settled(
 ) -> LocalizedText:
     """Why nothing is to be done about a place, with the line that decides and the reason's name.
 
-    Args:
-        document: The text.
-        span: The place.
-        settlement: What settles it.
-        why: The wording of the reason.
-        link: Where the line that decides can be seen, for Markdown.
+    `why` is the wording of the reason, and `link` where the line can be seen, for Markdown.
     """
     decides, name = settlement.span, settlement.reason
     if decides is None or decides == span:

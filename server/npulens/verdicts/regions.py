@@ -17,7 +17,7 @@ from npulens.text.stretches import Stretches
 from npulens.verdicts.answers import UNKNOWN, Answer
 from npulens.verdicts.conditions import Known, answer
 from npulens.verdicts.device_answers import holds_on_cuda
-from npulens.verdicts.evidence import Evidence, effects, leaves
+from npulens.verdicts.evidence import device_renames, done_beside, done_elsewhere, effects, leaves
 from npulens.verdicts.kernels import (
     BUILT,
     CALLED,
@@ -43,17 +43,11 @@ ACCELERATORS = DEVICE_TYPES - {"cpu", "meta"}
 
 
 class Regions:
-    """Which parts of one segment an NPU reaches.
-
-    Args:
-        code: The text of the segment.
-        known: What is known of its conditions.
-    """
+    """Which parts of one segment an NPU reaches."""
 
     def __init__(self, code: SegmentText, known: Known) -> None:
         self._code = code
         self.known = known
-        self._evidence = Evidence(code)
         self._answers: dict[ast.expr, Answer] = {}
         self._handled: dict[ast.AST, Settlement] = {}
         self._cuda_tests = Stretches()
@@ -121,7 +115,7 @@ class Regions:
         if not self._code.mentions_npu(*body):
             return {}
         npu_tests = self._npu_tests(body, scope)
-        found = dict(self._evidence.beside(body, npu_tests))
+        found = dict(done_beside(body, npu_tests, self._code))
         exits = [node for node in npu_tests if leaves(node.body) and not node.orelse]
         if exits:
             for statement in body[: body.index(exits[0])]:
@@ -147,14 +141,14 @@ class Regions:
         """Note the statements of a function, in whatever block, that it has for the NPU as well."""
         if not self._code.mentions_npu(node):
             return
-        by_list = self._evidence.in_function(node)
-        self._handled.update((s, self.settlement("npu-way-beside", s)) for s in by_list)
+        by_list = ((s, self.settlement("npu-way-beside", s)) for s in device_renames(node))
+        self._handled.update(by_list)
         tests = [
             test
             for test in self._npu_tests(node.body, scope)
             if self._code.author_mentions_npu(test.test)
         ]
-        self._handled.update(self._evidence.done_elsewhere(node, tests))
+        self._handled.update(done_elsewhere(node, tests, self._code))
 
     def operands(self, node: ast.BoolOp, scope: Scope) -> list[Part]:
         """The operands of `and` and `or`: one that decides for the NPU settles the others."""
@@ -202,13 +196,21 @@ class Regions:
             (value, settled if _CUDA.search(self._code.source(value)) else None) for value in values
         ]
 
+    def parts(self, node: ast.If | ast.Try | ast.BoolOp | ast.IfExp, scope: Scope) -> list[Part]:
+        """The parts of what an NPU may reach in part only."""
+        if isinstance(node, ast.If):
+            return self.arms(node, scope)
+        if isinstance(node, ast.Try):
+            return self.handlers(node, scope)
+        if isinstance(node, ast.BoolOp):
+            return self.operands(node, scope)
+        return self.choices(node, scope)
+
     def arms(self, node: ast.If, scope: Scope) -> list[Part]:
         """The parts of an `if`."""
         later = self._npu_arm_behind(node)
         if later is not None:
-            settled = self.settlement("npu-way-beside", later)
-            body = self._all((node.test, *node.body), settled)
-            return [*body, *self._orelse(node, None, scope)]
+            return self._settled_body(node, "npu-way-beside", later, scope)
         test = self._code.source(node.test)
         if _CUDA.search(test):
             self._note_number_types(node.test, (*node.body, *node.orelse))
@@ -220,9 +222,7 @@ class Regions:
                 self._cuda_tests.add(Span(first.start, last.end))
             block, index = self._blocks.get(node, ([], 0))
             if guards_kernel(node, scope, self.known, block[index + 1 :]):
-                settled = self.settlement("fallback", node.test)
-                body = self._all((node.test, *node.body), settled)
-                return [*body, *self._orelse(node, None, scope)]
+                return self._settled_body(node, "fallback", node.test, scope)
             led_to = leads_to(node)
             if led_to:
                 self._before_kernels[led_to].add(self._code.span(node.test))
@@ -234,13 +234,9 @@ class Regions:
                     *self._orelse(node, None, scope),
                 ]
             if moves_what_the_host_has(node.body, scope, self.known):
-                settled = self.settlement("fallback", node.test)
-                body = self._all((node.test, *node.body), settled)
-                return [*body, *self._orelse(node, None, scope)]
+                return self._settled_body(node, "fallback", node.test, scope)
             if checks_only_for_card(node.body):
-                settled = self.settlement("cuda-alone", node.test)
-                body = self._all((node.test, *node.body), settled)
-                return [*body, *self._orelse(node, None, scope)]
+                return self._settled_body(node, "cuda-alone", node.test, scope)
         ported = self._checks_ported_device(node, scope)
         if ported is not None:
             return ported
@@ -257,6 +253,11 @@ class Regions:
         )
         of_test = self._test(node.test)
         return [(node.test, of_test), *body, *self._orelse(node, found, scope)]
+
+    def _settled_body(self, node: ast.If, reason: str, by: ast.expr, scope: Scope) -> list[Part]:
+        """The parts of an `if` whose test and body are settled for a reason."""
+        body = self._all((node.test, *node.body), self.settlement(reason, by))
+        return [*body, *self._orelse(node, None, scope)]
 
     def _leaves_host(self, node: ast.If, found: Answer) -> bool:
         """Whether an arm for the host moves things to `torch.cuda.current_device()` or the like."""

@@ -20,7 +20,7 @@ _ORDER: Mapping[type[ast.cmpop], Callable[[tuple[int, ...], tuple[int, ...]], bo
 _RELATIONS = dict(zip(("<", "<=", ">", ">="), _ORDER.values(), strict=True))
 
 
-def by_release(test: ast.expr, release: TorchVersion) -> Answer:
+def by_release(test: ast.Call | ast.Compare, release: TorchVersion) -> Answer:
     """`TORCH_VERSION >= (1, 6)`, `is_torch_version("<", "2.1")`: what the target's release says.
 
     A release that the tables begin with is the oldest that code can be meant for.
@@ -32,7 +32,6 @@ def by_release(test: ast.expr, release: TorchVersion) -> Answer:
         relation, given = str(strings[0]), _numbers(str(strings[1]))
         compare = _RELATIONS.get(relation)
     else:
-        assert isinstance(test, ast.Compare)
         if isinstance(test.ops[0], (ast.Eq, ast.NotEq)):
             return _by_exact_release(test, release)
         compare = _ORDER.get(type(test.ops[0]))
@@ -76,10 +75,7 @@ def by_beginning(node: ast.Call, release: TorchVersion) -> Answer:
 def within_releases(node: ast.Call, name: str, release: TorchVersion) -> Answer:
     """`required_torch_version(max_version="2.0")`: what the target's release says.
 
-    Args:
-        node: A call.
-        name: The last part of what is called.
-        release: The target's release.
+    `name` is the last part of what is called.
     """
     target = (*release,) if _VERSION_NAME.search(name) is not None else ()
     for keyword in node.keywords:

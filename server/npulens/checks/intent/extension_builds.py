@@ -15,8 +15,8 @@ from npulens.catalog.settlements import Settlement
 from npulens.checks.other_files.cpp_bindings import CUDA_SUFFIXES
 from npulens.checks.shared_rules import CUDA_EXTENSION
 from npulens.checks.whole_module import WholeModule
-from npulens.syntax.walking import nodes_below
-from npulens.text.lines import LineMap
+from npulens.syntax.bindings import parameters_of
+from npulens.syntax.walking import names_in, nodes_below
 from npulens.text.spans import Span
 
 _REASON = "reported-at-build"
@@ -52,25 +52,19 @@ def with_builds_together(findings: Sequence[Finding], module: WholeModule) -> li
 
 
 class _Builds:
-    """What a module builds.
-
-    Args:
-        module: The module.
-        found: Its findings about extensions that are built.
-    """
+    """What a module builds, as its findings about extensions that are built (`found`) say."""
 
     def __init__(self, module: WholeModule, found: Sequence[Finding]) -> None:
-        self._tree = module.tree
-        self._text = module.text
-        self._lines = LineMap(module.text)
-        nodes = list(nodes_below(self._tree))
+        self._nodes, self._source = module.nodes, module.source
+        self._span = module.lines.span
         calls = {
             self._span(node.func): node
-            for node in nodes
+            for node in module.nodes
             if isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute))
         }
+        self._text = module.text
         self._functions = [
-            (self._span(node), node) for node in nodes if isinstance(node, ast.FunctionDef)
+            (self._span(node), node) for node in module.nodes if isinstance(node, ast.FunctionDef)
         ]
         self._calls: dict[str, list[ast.Call]] = {}
         for call in calls.values():
@@ -93,8 +87,7 @@ class _Builds:
         is_new = bool(uses) and self._span(uses[0].func) not in self._led
         for use in uses if is_new else ():
             self._led.add(self._span(use.func))
-            symbol = self._text[slice(*self._span(use.func))]
-            arguments = {**finding.arguments, "symbol": symbol}
+            arguments = {**finding.arguments, "symbol": self._source(use.func)}
             at_use = replace(finding, span=self._span(use.func), arguments=arguments, fixes=())
             yield _Lead(at_use, builder, self._span(use))
         if uses:
@@ -111,10 +104,8 @@ class _Builds:
         helper = around[-1]
         given = {k.arg: k.value for k in call.keywords}
         named = given.get("name", call.args[0] if call.args else None)
-        parameters = {a.arg for a in (*helper.args.posonlyargs, *helper.args.args)}
-        parameters |= {a.arg for a in helper.args.kwonlyargs}
-        words = {n.id for n in nodes_below(named) if isinstance(n, ast.Name)} if named else set()
-        if parameters.isdisjoint(words):
+        parameters = {parameter.arg for parameter, _ in parameters_of(helper.args)}
+        if named is None or parameters.isdisjoint(names_in(named)):
             return []
         if helper.name not in self._used:
             self._used[helper.name] = [
@@ -176,7 +167,7 @@ class _Builds:
 
     def _parts(self) -> Iterator[_Part]:
         """What else belongs to building extensions, up to some number."""
-        found = (part for node in nodes_below(self._tree) for part in self._parts_at(node))
+        found = (part for node in self._nodes for part in self._parts_at(node))
         for _, part in zip(range(_MOST_PARTS), found, strict=False):
             yield part
 
@@ -194,7 +185,7 @@ class _Builds:
             if isinstance(node.slice, ast.Constant) and node.slice.value == _COMPILER:
                 yield _Part(self._span(node.slice), message("check.extension-flags"))
         elif isinstance(node, ast.keyword) and node.arg == _FLAG_KEYWORD:
-            start = self._lines.offset(node.lineno, node.col_offset)
+            start = self._span(node).start
             yield _Part(Span(start, start + len(_FLAG_KEYWORD)), message("check.extension-flags"))
         elif isinstance(node, ast.ImportFrom):
             for alias in node.names:
@@ -202,10 +193,6 @@ class _Builds:
                     yield _Part(self._span(alias), message("check.extension-command"))
         elif getattr(node, "id", getattr(node, "attr", "")) == _COMMAND_NAME:
             yield _Part(self._span(node), message("check.extension-command"))
-
-    def _span(self, node: ast.AST) -> Span:
-        start = self._lines.offset(node.lineno, node.col_offset)  # type: ignore[attr-defined]
-        return Span(start, self._lines.offset(node.end_lineno, node.end_col_offset))  # type: ignore[attr-defined]
 
 
 def _settled(finding: Finding, lead: Span) -> Finding:

@@ -16,8 +16,6 @@ from npulens.checks.segments.own_extensions import BOUND, EXTENSION
 from npulens.checks.shared_rules import CUDA_EXTENSION, EXTENSION_CALL, EXTENSION_IMPORT
 from npulens.checks.whole_module import WholeModule
 from npulens.syntax.bindings import target_names
-from npulens.syntax.walking import nodes_below
-from npulens.text.lines import LineMap
 
 _REASONS = {
     CUDA_EXTENSION: "reported-at-build",
@@ -78,12 +76,11 @@ def _keys(finding: Finding, built_names: Mapping[int, Sequence[str]]) -> Iterabl
 
 def _built_by(module: WholeModule, built: Sequence[Finding]) -> dict[int, list[str]]:
     """The names that hold the extensions that are built, by where the calls start."""
-    lines = LineMap(module.text)
     places = {finding.span.start for finding in built}
     found: dict[int, list[str]] = {}
-    for node in nodes_below(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-            start = lines.offset(node.value.func.lineno, node.value.func.col_offset)
+            start = module.lines.span(node.value.func).start
             if start in places:
                 found[start] = [name for t in node.targets for name in target_names(t)]
     return found

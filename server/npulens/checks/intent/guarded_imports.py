@@ -5,9 +5,9 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from npulens.checks.whole_module import WholeModule
 from npulens.syntax.bindings import target_names
 from npulens.syntax.walking import nodes_below, parents_below
-from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 from npulens.verdicts.failing_imports import tried_parts
 
@@ -18,7 +18,6 @@ class GuardedImport(NamedTuple):
     """An import under a `try` or a condition.
 
     Attributes:
-        statement: The import.
         guard: What it is under.
         names: The names that it binds.
         marks: Those of them that are nothing where it fails, and flags that say whether it did.
@@ -35,18 +34,11 @@ class GuardedImport(NamedTuple):
 
 
 class ImportFinder:
-    """The guarded imports of a module, by place.
+    """The guarded imports of a module, by place."""
 
-    Args:
-        tree: The module.
-        text: Its text.
-    """
-
-    def __init__(self, tree: ast.Module, text: str) -> None:
-        self._text = text
-        self._lines = LineMap(text)
-        self.owners = parents_below(tree)
-        self.nodes = list(nodes_below(tree))
+    def __init__(self, module: WholeModule) -> None:
+        self.nodes, self.owners = module.nodes, parents_below(module.tree)
+        self.span, self.source = module.lines.span, module.source
         self._imports = [node for node in self.nodes if isinstance(node, Import)]
         self._spans = [self.span(node) for node in self._imports]
 
@@ -68,16 +60,6 @@ class ImportFinder:
                 return _tried(statement, owner, names)
             node = owner
         return None
-
-    def span(self, node: ast.AST) -> Span:
-        """The place of a node."""
-        start = self._lines.offset(node.lineno, node.col_offset)  # type: ignore[attr-defined]
-        end = self._lines.offset(node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
-        return Span(start, end)
-
-    def source(self, node: ast.AST) -> str:
-        """The text of a node."""
-        return self._text[slice(*self.span(node))]
 
 
 def _tried(statement: Import, guard: ast.Try, names: frozenset[str]) -> GuardedImport:

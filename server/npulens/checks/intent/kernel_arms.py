@@ -12,8 +12,7 @@ from collections.abc import Iterator, Sequence
 from npulens.catalog.model import Finding
 from npulens.checks.whole_module import WholeModule
 from npulens.syntax.bindings import target_names
-from npulens.syntax.walking import names_in, nodes_below
-from npulens.text.lines import LineMap
+from npulens.syntax.walking import blocks, names_in, nodes_below
 from npulens.text.spans import Span
 from npulens.verdicts.kernels import tensors_checked
 
@@ -36,11 +35,10 @@ def without_kernel_arms(findings: Sequence[Finding], module: WholeModule) -> lis
 
 def _tests(module: WholeModule) -> Iterator[Span]:
     """Where the conditions of such arms are."""
-    kernels = _kernels(module.tree)
+    kernels = _kernels(module)
     if not kernels:
         return
-    lines = LineMap(module.text)
-    for body in _bodies(module.tree):
+    for body in blocks(module.nodes):
         for index, node in enumerate(body):
             if not isinstance(node, ast.If) or not any(tensors_checked(node.test)):
                 continue
@@ -48,27 +46,27 @@ def _tests(module: WholeModule) -> Iterator[Span]:
             if not other_way or isinstance(other_way[0], ast.Raise):
                 continue
             if any(not kernels.isdisjoint(names_in(statement)) for statement in node.body):
-                yield lines.span(node.test)
+                yield module.lines.span(node.test)
 
 
-def _kernels(tree: ast.Module) -> set[str]:
+def _kernels(module: WholeModule) -> set[str]:
     """The functions and classes of a module that use what is built from CUDA sources."""
-    handles = set(_handles(tree))
+    handles = set(_handles(module))
     if not handles:
         return set()
     return {
         node.name
-        for node in tree.body
+        for node in module.tree.body
         if isinstance(node, (ast.FunctionDef, ast.ClassDef))
         and not handles.isdisjoint(names_in(node))
         and not any(isinstance(part, ast.Global) for part in nodes_below(node))
     }
 
 
-def _handles(tree: ast.Module) -> Iterator[str]:
+def _handles(module: WholeModule) -> Iterator[str]:
     """Names bound to what a call gives that gets CUDA sources, as loaders do."""
-    for scope in (tree, *(n for n in nodes_below(tree) if isinstance(n, ast.FunctionDef))):
-        parts = list(nodes_below(scope)) if scope is not tree else list(tree.body)
+    functions = [node for node in module.nodes if isinstance(node, ast.FunctionDef)]
+    for parts in (module.tree.body, *map(nodes_below, functions)):
         given = [
             (part.value, [name for target in part.targets for name in target_names(target)])
             for part in parts
@@ -89,11 +87,3 @@ def _sources(node: ast.expr) -> Iterator[str]:
             yield part.value[-len(_SOURCE) :]
         elif isinstance(part, ast.Name):
             yield part.id
-
-
-def _bodies(tree: ast.Module) -> Iterator[list[ast.stmt]]:
-    for node in (tree, *nodes_below(tree)):
-        for field in ("body", "orelse", "finalbody"):
-            body = getattr(node, field, None)
-            if isinstance(body, list):
-                yield body

@@ -14,7 +14,6 @@ from npulens.checks.whole_module import WholeModule
 from npulens.syntax.bindings import Function, target_names
 from npulens.syntax.values import root_name
 from npulens.syntax.walking import nodes_below
-from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
 _FAMILIES = frozenset({"device", "api"})
@@ -60,19 +59,17 @@ def _careful(finding: Finding, moved: Sequence[tuple[Span, str]]) -> Finding:
 class _Moves:
     """What the functions of a module make of the data that they pass to kernels.
 
-    Args:
-        module: The module.
-        kernels: The findings about calls of kernels, by where the names of the kernels are.
+    The findings about calls of kernels come by where the names of the kernels are.
     """
 
     def __init__(self, module: WholeModule, kernels: dict[Span, Finding]) -> None:
-        self._tree = module.tree
-        self._lines = LineMap(module.text)
+        self._nodes = module.nodes
+        self._span = module.lines.span
         self._kernels = kernels
 
     def places(self) -> list[tuple[Span, str]]:
         """The expressions that data for a kernel comes from, each with the name of the kernel."""
-        functions = [node for node in nodes_below(self._tree) if isinstance(node, Function)]
+        functions = [node for node in self._nodes if isinstance(node, Function)]
         return [place for function in functions for place in self._in_function(function)]
 
     def _in_function(self, function: Function) -> Iterator[tuple[Span, str]]:
@@ -115,10 +112,6 @@ class _Moves:
         if isinstance(node, ast.Attribute) and root_name(node) != _TORCH:
             return Span(span.end - len(node.attr), span.end)
         return span
-
-    def _span(self, node: ast.expr) -> Span:
-        start = self._lines.offset(node.lineno, node.col_offset)
-        return Span(start, self._lines.offset(node.end_lineno or 0, node.end_col_offset or 0))
 
 
 def _values_for(statement: ast.Assign, name: str) -> Iterator[ast.expr]:

@@ -41,14 +41,10 @@ def report_libraries(
 ) -> None:
     """Open what is settled of libraries that are needed, and put hints on the others.
 
-    Args:
-        ledger: What is found in the module.
-        module: The module.
-        project: What it cannot know of its project.
-        catalogue: What has the rule for such hints, `None` if there shall be none.
+    The catalogue has the rule for such hints; it is `None` if there shall be none.
     """
     if any(_is_optional(finding) for finding in ledger.settled):
-        rule = None if catalogue is None else catalogue.rule_named(_RULE)
+        rule = None if catalogue is None else catalogue.required(_RULE)
         _Libraries(ledger, module, project, rule).report()
 
 
@@ -69,7 +65,7 @@ class _Libraries:
     ) -> None:
         self._ledger = ledger
         self._rule = rule
-        self._finder = ImportFinder(module.tree, module.text)
+        self._finder = ImportFinder(module)
         self._is_test = FileRole.TEST in file_role(project.place_of(str(module.place)))
         self._is_optional_module = str(module.place) in project.optional.modules
 

@@ -5,17 +5,17 @@ is a call of what was imported, where nobody checks whether it is there.
 """
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 
 from npulens.checks.intent.guarded_imports import GuardedImport
-from npulens.syntax.bindings import Function
+from npulens.syntax.bindings import Function, parameters_of
 from npulens.syntax.values import is_none, root_name
 from npulens.syntax.walking import names_in, nodes_below
 from npulens.verdicts.answers import UNKNOWN, Answer, joined
 from npulens.verdicts.optional_names import without
 
-_Definition = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_Definition = Function | ast.ClassDef
 _Condition = (ast.If, ast.IfExp)
 _DEEPEST = 6
 """So many functions, each called by the next, are looked at."""
@@ -26,9 +26,7 @@ _MOST_USES = 50
 class Needs:
     """What a module needs of libraries whose import may fail.
 
-    Args:
-        nodes: The nodes of the module.
-        owners: The parent of each of them.
+    `owners` has the parent of each of its nodes.
     """
 
     def __init__(self, nodes: Iterable[ast.AST], owners: Mapping[ast.AST, ast.AST]) -> None:
@@ -111,9 +109,8 @@ class Needs:
             node = owner
         return True
 
-    def _is_used(self, definition: ast.AST, depth: int) -> bool:
+    def _is_used(self, definition: _Definition, depth: int) -> bool:
         """Whether a function or class is used where nothing else is by default."""
-        assert isinstance(definition, _Definition)
         owner = self._owners.get(definition)
         is_hook = isinstance(owner, ast.ClassDef) and (
             definition.name.startswith("__") or definition.name == "forward"
@@ -130,7 +127,8 @@ class Needs:
         if isinstance(test, ast.Constant):
             return Answer(bool(test.value))
         if isinstance(test, ast.Name):
-            return Answer(self._default_of(test.id, at))
+            given = self._given(test.id, at)
+            return UNKNOWN if given is None else Answer(bool(given.value))
         if isinstance(test, ast.Attribute) and root_name(test) == "self":
             return self._attribute(test.attr, at)
         if isinstance(test, ast.Compare) and len(test.ops) == 1:
@@ -148,19 +146,14 @@ class Needs:
             return Answer((given.value == right.value) is isinstance(relation, ast.Eq))
         return UNKNOWN
 
-    def _default_of(self, name: str, at: ast.AST) -> bool | None:
-        given = self._given(name, at)
-        return None if given is None else bool(given.value)
-
     def _given(self, name: str, at: ast.AST) -> ast.Constant | None:
         """The default of a parameter of a function around, or a constant of the module."""
         function = self._around(at, Function)
         while function is not None:
             assert isinstance(function, Function)
-            given = dict(_defaults(function.args))
-            if name in given:
-                value = given[name]
-                return value if isinstance(value, ast.Constant) else None
+            for parameter, value in parameters_of(function.args):
+                if parameter.arg == name:
+                    return value if isinstance(value, ast.Constant) else None
             function = self._around(function, Function)
         values = self._constants.get(name, [])
         known = values[0] if len(values) == 1 else None
@@ -188,13 +181,3 @@ class Needs:
             if isinstance(node, kind):  # type: ignore[arg-type]
                 return node
         return None
-
-
-def _defaults(arguments: ast.arguments) -> Iterator[tuple[str, ast.expr | None]]:
-    """The parameters of a function with their defaults."""
-    positional = [*arguments.posonlyargs, *arguments.args]
-    missing: Iterable[None] = [None] * (len(positional) - len(arguments.defaults))
-    for parameter, default in zip(positional, [*missing, *arguments.defaults], strict=True):
-        yield parameter.arg, default
-    for parameter, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
-        yield parameter.arg, default

@@ -1,7 +1,7 @@
 """Imports of libraries for GPUs that nothing needs once the calls are rewritten."""
 
 import ast
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from npulens.catalog.model import Applicability, Finding, Fix
@@ -9,8 +9,7 @@ from npulens.catalog.rule_properties import WITHOUT_BUILD
 from npulens.checks.titles import remove
 from npulens.checks.whole_module import WholeModule
 from npulens.fixes.import_cleanup import without_names
-from npulens.syntax.walking import nodes_below
-from npulens.text.lines import LineMap
+from npulens.syntax.walking import blocks
 
 _INSTEAD = {
     "flash_attn": "npu_fusion_attention",
@@ -32,7 +31,7 @@ def with_needless_imports(findings: Sequence[Finding], module: WholeModule) -> l
         return list(findings)
     if not module.is_complete:
         return list(findings)
-    fixes = dict(_removals(module.tree, module.text, libraries))
+    fixes = dict(_removals(module, libraries))
     return [
         replace(finding, fixes=(fixes[finding.span.start],))
         if _is_of_library(finding, libraries) and finding.span.start in fixes
@@ -47,11 +46,11 @@ def _is_of_library(finding: Finding, libraries: Container[str]) -> bool:
     return may_be_import and symbol.partition(".")[0] in libraries
 
 
-def _removals(tree: ast.Module, text: str, libraries: Container[str]) -> Iterator[tuple[int, Fix]]:
+def _removals(module: WholeModule, libraries: Container[str]) -> Iterator[tuple[int, Fix]]:
     """For each place of a finding on such an import, the fix."""
-    lines = LineMap(text)
-    used = set(_used_words(tree))
-    for block in _blocks(tree):
+    lines = module.lines
+    used = set(_used_words(module.nodes))
+    for block in blocks(module.nodes):
         for statement in block:
             if not isinstance(statement, _Import) or len(block) == 1:
                 continue
@@ -67,9 +66,9 @@ def _removals(tree: ast.Module, text: str, libraries: Container[str]) -> Iterato
             fix = Fix(remove(names), Applicability.UNSAFE, (edit,))
             if isinstance(statement, ast.ImportFrom) and statement.module:
                 start = lines.span(statement).start
-                yield text.find(statement.module, start), fix
+                yield module.text.find(statement.module, start), fix
             for alias in aliases:
-                yield lines.offset(alias.lineno, alias.col_offset), fix
+                yield lines.span(alias).start, fix
 
 
 def _is_needless(
@@ -83,18 +82,10 @@ def _is_needless(
     return (alias.asname or alias.name.partition(".")[0]) not in used and alias.name != "*"
 
 
-def _used_words(tree: ast.Module) -> Iterator[str]:
+def _used_words(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """Names that are read, and strings, which `__all__` may name something with."""
-    for node in nodes_below(tree):
+    for node in nodes:
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Store):
             yield node.id
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
-
-
-def _blocks(tree: ast.Module) -> Iterator[list[ast.stmt]]:
-    for node in nodes_below(tree):
-        for name in ("body", "orelse", "finalbody"):
-            block = getattr(node, name, None)
-            if isinstance(block, list):
-                yield block

@@ -1,7 +1,7 @@
 """Imports of libraries that the rest of the module or of the project does without."""
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from npulens.catalog.model import Finding
 from npulens.catalog.project_model import ProjectFacts
@@ -9,7 +9,6 @@ from npulens.catalog.rule_properties import WITH_OTHER_WAYS, WITHOUT_BUILD
 from npulens.checks.whole_module import WholeModule
 from npulens.syntax.values import is_none
 from npulens.syntax.walking import nodes_below
-from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 from npulens.verdicts.failing_imports import packages, tried_parts
 
@@ -49,19 +48,20 @@ def _without_checked(findings: Sequence[Finding], module: WholeModule) -> list[F
         return list(findings)
     tried = [
         node
-        for node in nodes_below(module.tree)
+        for node in module.nodes
         if isinstance(node, ast.Try)
         and any(isinstance(statement, _IMPORTS) for statement in node.body)
         and tried_parts(node)
     ]
     if not tried:
         return list(findings)
-    nothing, checked = _names_of_nothing(module.tree), _names_checked_for_none(module.tree)
-    lines = LineMap(module.text)
+    top = [s for s in module.tree.body if isinstance(s, ast.Assign) and is_none(s.value)]
+    names = _names_assigned(top) & _names_checked_for_none(module.nodes)
+    span = module.lines.span
     spans = [
-        Span(lines.span(node.body[0]).start, lines.span(node.body[-1]).end)
+        Span(span(node.body[0]).start, span(node.body[-1]).end)
         for node in tried
-        if _bound(node) & nothing & checked
+        if _names_assigned(node.body) & names
     ]
     return [
         finding
@@ -71,33 +71,22 @@ def _without_checked(findings: Sequence[Finding], module: WholeModule) -> list[F
     ]
 
 
-def _bound(node: ast.Try) -> set[str]:
-    """The names that a `try` assigns."""
+def _names_assigned(body: Iterable[ast.stmt]) -> set[str]:
+    """The names that statements assign."""
     return {
         target.id
-        for statement in node.body
+        for statement in body
         if isinstance(statement, ast.Assign)
         for target in statement.targets
         if isinstance(target, ast.Name)
     }
 
 
-def _names_of_nothing(tree: ast.Module) -> set[str]:
-    """The names that the module binds to `None` at its top."""
-    return {
-        target.id
-        for statement in tree.body
-        if isinstance(statement, ast.Assign) and is_none(statement.value)
-        for target in statement.targets
-        if isinstance(target, ast.Name)
-    }
-
-
-def _names_checked_for_none(tree: ast.Module) -> set[str]:
+def _names_checked_for_none(nodes: Iterable[ast.AST]) -> set[str]:
     """The names of which a condition checks whether they are `None`."""
     return {
         node.left.id
-        for node in nodes_below(tree)
+        for node in nodes
         if isinstance(node, ast.Compare)
         and isinstance(node.left, ast.Name)
         and isinstance(node.ops[0], (ast.Is, ast.IsNot))

@@ -12,10 +12,9 @@ from dataclasses import replace
 
 from npulens.catalog.model import Finding, Fix
 from npulens.checks.whole_module import WholeModule
+from npulens.syntax.bindings import with_defaults
 from npulens.syntax.values import root_name
 from npulens.syntax.walking import nodes_below, parents_below
-from npulens.text.lines import LineMap
-from npulens.text.spans import Span
 from npulens.text.stretches import Stretches
 
 _LIBRARIES = ("ctranslate2", "faster_whisper")
@@ -26,7 +25,7 @@ def outside_of_own_devices(findings: Sequence[Finding], module: WholeModule) -> 
     """The findings without devices for such a library; fixes of shared devices become unsafe."""
     if not any(library in module.text for library in _LIBRARIES):
         return list(findings)
-    devices = _Devices(module.tree, LineMap(module.text))
+    devices = _Devices(module)
     found = (devices.judged(finding) for finding in findings)
     return [finding for finding in found if finding is not None]
 
@@ -34,15 +33,15 @@ def outside_of_own_devices(findings: Sequence[Finding], module: WholeModule) -> 
 class _Devices:
     """The places of devices for the libraries; `_own` has those that go nowhere else."""
 
-    def __init__(self, tree: ast.Module, lines: LineMap) -> None:
-        self._lines = lines
-        self._parents = parents_below(tree)
+    def __init__(self, module: WholeModule) -> None:
+        self._span = module.lines.span
+        self._parents = parents_below(module.tree)
         self._uses: dict[str, list[ast.AST]] = {}
-        for node in nodes_below(tree):
+        for node in module.nodes:
             self._uses.setdefault(_key(node), []).append(node)
         self._own, self._shared = Stretches(), Stretches()
         passed: set[ast.AST] = set()
-        for call in _calls(tree):
+        for call in _calls(module.nodes):
             for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
                 self._own.add(self._span(argument))
                 passed.update(nodes_below(argument))
@@ -92,22 +91,18 @@ class _Devices:
                 if isinstance(around, ast.If):
                     yield around.test
 
-    def _span(self, node: ast.expr) -> Span:
-        start = self._lines.offset(node.lineno, node.col_offset)
-        return Span(start, self._lines.offset(node.end_lineno or 0, node.end_col_offset or 0))
 
-
-def _calls(tree: ast.Module) -> Iterator[ast.Call]:
+def _calls(nodes: Sequence[ast.AST]) -> Iterator[ast.Call]:
     """Calls of what is imported from the libraries."""
     names: set[str] = set()
-    for node in nodes_below(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             roots = [(each, each.name.partition(".")[0]) for each in node.names]
             names.update(each.asname or root for each, root in roots if root in _LIBRARIES)
         elif isinstance(node, ast.ImportFrom) and not node.level:
             is_one = (node.module or "").partition(".")[0] in _LIBRARIES
             names.update(each.asname or each.name for each in node.names if is_one)
-    for node in nodes_below(tree):
+    for node in nodes:
         if isinstance(node, ast.Call) and root_name(node.func) in names:
             yield node
 
@@ -122,9 +117,4 @@ def _key(node: ast.AST) -> str:
 def _default(arguments: ast.AST, parameter: ast.arg) -> ast.expr | None:
     """The default of a parameter."""
     assert isinstance(arguments, ast.arguments)
-    positional = [*arguments.posonlyargs, *arguments.args]
-    defaults = [
-        *zip(reversed(positional), reversed(arguments.defaults), strict=False),
-        *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
-    ]
-    return next((default for each, default in defaults if each is parameter), None)
+    return next((value for each, value in with_defaults(arguments) if each is parameter), None)

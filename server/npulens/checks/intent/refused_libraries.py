@@ -8,8 +8,6 @@ from npulens.catalog.messages import message
 from npulens.catalog.model import Severity
 from npulens.catalog.rule_properties import WITHOUT_BUILD
 from npulens.checks.whole_module import WholeModule
-from npulens.syntax.walking import nodes_below
-from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 from npulens.verdicts.ledger import Ledger
 
@@ -28,7 +26,7 @@ def open_refused(ledger: Ledger, module: WholeModule) -> None:
     ]
     if not guarded:
         return
-    tests = list(_refusing(module.tree, LineMap(module.text)))
+    tests = list(_refusing(module))
     reported: set[str] = set()
     for finding in guarded:
         symbol = finding.arguments.get("symbol", "")
@@ -44,9 +42,9 @@ def open_refused(ledger: Ledger, module: WholeModule) -> None:
             ledger.open.append(opened.at_most(Severity.INFO))
 
 
-def _refusing(tree: ast.Module, lines: LineMap) -> Iterator[Span]:
+def _refusing(module: WholeModule) -> Iterator[Span]:
     """The tests whose other arm does nothing but raise an error."""
-    for node in nodes_below(tree):
+    for node in module.nodes:
         other = node.orelse if isinstance(node, ast.If) else []
         if isinstance(node, ast.If) and len(other) == 1 and isinstance(other[0], ast.Raise):
-            yield lines.span(node.test)
+            yield module.lines.span(node.test)

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from npulens.catalog.model import Finding
 from npulens.checks.whole_module import WholeModule
 from npulens.syntax.bindings import Function
-from npulens.syntax.walking import nodes_below
-from npulens.text.lines import LineMap
 
 _SCRIPT = "torch.jit.script"
 _ALL = frozenset({None, "Exception"})
@@ -21,7 +19,7 @@ def without_plain_scripts(findings: Sequence[Finding], module: WholeModule) -> l
     found = {f.span.start for f in findings if f.arguments.get("symbol") == _SCRIPT}
     if not found:
         return list(findings)
-    scripts = _Scripts(module.tree, LineMap(module.text))
+    scripts = _Scripts(module)
     plain = set(filter(scripts.is_plain, found))
     return [
         finding
@@ -33,17 +31,17 @@ def without_plain_scripts(findings: Sequence[Finding], module: WholeModule) -> l
 class _Scripts:
     """The decorated functions of a module, how they are used, and what may fail in it."""
 
-    def __init__(self, tree: ast.Module, lines: LineMap) -> None:
-        self._lines = lines
+    def __init__(self, module: WholeModule) -> None:
+        span = module.lines.span
         self._decorated: dict[int, str] = {}
         self._tried: list[range] = []
         self._uses: dict[str, list[ast.expr]] = {}
         self._callees: set[ast.expr] = set()
-        for node in nodes_below(tree):
+        for node in module.nodes:
             if isinstance(node, Function):
-                self._decorated |= {self._start(each): node.name for each in node.decorator_list}
+                self._decorated |= {span(each).start: node.name for each in node.decorator_list}
             elif isinstance(node, ast.Try) and not _ALL.isdisjoint(map(_caught, node.handlers)):
-                self._tried.append(range(self._start(node.body[0]), self._end(node.body[-1])))
+                self._tried.append(range(span(node.body[0]).start, span(node.body[-1]).end))
             elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                 self._uses.setdefault(node.id, []).append(node)
             elif isinstance(node, ast.Call):
@@ -55,12 +53,6 @@ class _Scripts:
         if function is not None and self._callees.issuperset(self._uses.get(function, [])):
             return True
         return any(offset in tried for tried in self._tried)
-
-    def _start(self, node: ast.expr | ast.stmt) -> int:
-        return self._lines.offset(node.lineno, node.col_offset)
-
-    def _end(self, node: ast.stmt) -> int:
-        return self._lines.offset(node.end_lineno or 0, node.end_col_offset or 0)
 
 
 def _caught(handler: ast.ExceptHandler) -> str | None:

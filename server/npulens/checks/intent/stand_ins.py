@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from npulens.checks.intent.guarded_imports import GuardedImport, ImportFinder
+from npulens.syntax.other_modules import member_of
 from npulens.syntax.values import dotted_name
 from npulens.syntax.walking import names_in, nodes_below
 from npulens.verdicts.optional_names import without
@@ -25,12 +26,7 @@ class StandIn(NamedTuple):
 
 
 def stand_in(guarded: GuardedImport, finder: ImportFinder) -> StandIn | None:
-    """What takes the place of what an import brings; `None` if the module does not show it.
-
-    Args:
-        guarded: The import.
-        finder: Knows the nodes of the module, and their text.
-    """
+    """What takes the place of what an import brings; `None` if the module does not show it."""
     for name, statement in sorted(guarded.others.items(), key=_by_place):
         return _bound(name, statement, finder)
     if isinstance(guarded.guard, ast.If) and guarded.statement in guarded.guard.body:
@@ -69,13 +65,10 @@ def _named(body: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.stmt]]:
 
 def _bound(name: str, statement: ast.stmt, finder: ImportFinder) -> StandIn:
     """What a name is bound to."""
-    if isinstance(statement, ast.ImportFrom):
+    if isinstance(statement, (ast.Import, ast.ImportFrom)):
         found = next((a.name for a in statement.names if name in (a.asname, a.name)), name)
-        module = "." * statement.level + (statement.module or "")
-        joint = "" if module.endswith(".") else "."
-        return StandIn(f"{module}{joint}{found}", statement.lineno)
-    if isinstance(statement, ast.Import):
-        found = next((a.name for a in statement.names if name in (a.asname, a.name)), name)
+        if isinstance(statement, ast.ImportFrom):
+            found = member_of("." * statement.level + (statement.module or ""), found)
         return StandIn(found, statement.lineno)
     if isinstance(statement, ast.Assign):
         return _shown(statement.value, finder)

@@ -13,7 +13,6 @@ from npulens.checks.shared_rules import GRAD_SCALER
 from npulens.checks.whole_module import WholeModule
 from npulens.syntax.bindings import Function
 from npulens.syntax.walking import nodes_below
-from npulens.text.lines import LineMap
 
 _SCALER = "GradScaler"
 _TYPE_QUESTIONS = frozenset({"isinstance", "issubclass"})
@@ -24,21 +23,18 @@ def without_types_only(findings: Sequence[Finding], module: WholeModule) -> list
     """The findings without those at imports of what is only inspected, and never run."""
     if not any(_may_be_import(finding, module.text) for finding in findings):
         return list(findings)
-    imports = _Imports(module.tree, LineMap(module.text), module.text)
+    imports = _Imports(module)
     called = {f.span.start for f in findings if _is_of_scaler(f)}
     return [f for f in findings if not (_is_ours(f) and imports.is_only_queried(f, called))]
 
 
 def _is_of_scaler(finding: Finding) -> bool:
-    return finding.rule.family == "precision" and _symbol(finding).endswith(_SCALER)
+    symbol = finding.arguments.get("symbol", "")
+    return finding.rule.family == "precision" and symbol.endswith(_SCALER)
 
 
 def _is_ours(finding: Finding) -> bool:
     return SettledBy.TYPE_ONLY in finding.rule.settled_by or _is_of_scaler(finding)
-
-
-def _symbol(finding: Finding) -> str:
-    return finding.arguments.get("symbol", "")
 
 
 def _may_be_import(finding: Finding, text: str) -> bool:
@@ -56,23 +52,23 @@ def _may_be_import(finding: Finding, text: str) -> bool:
 class _Imports:
     """The imports of a module by their places, and what is done with each name."""
 
-    def __init__(self, tree: ast.Module, lines: LineMap, text: str) -> None:
-        self._lines = lines
-        self._text = text
+    def __init__(self, module: WholeModule) -> None:
+        self._span = module.lines.span
+        self._text = module.text
         self._aliases: dict[int, list[ast.alias]] = {}
         self._uses: dict[str, list[ast.Name]] = {}
         self._queried: set[ast.AST] = set()
         self._callees: set[ast.AST] = set()
         self._functions: list[range] = []
-        for node in nodes_below(tree):
+        for node in module.nodes:
             self._note(node)
 
     def _note(self, node: ast.AST) -> None:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
-            self._aliases.update((self._start(alias), [alias]) for alias in node.names)
+            self._aliases.update((self._span(alias).start, [alias]) for alias in node.names)
             if isinstance(node, ast.ImportFrom) and node.module:
                 # Of a module that names come from there is one finding for all of them.
-                place = self._text.find(node.module, self._start(node))
+                place = self._text.find(node.module, self._span(node).start)
                 self._aliases[place] = node.names
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             self._uses.setdefault(node.id, []).append(node)
@@ -82,15 +78,12 @@ class _Imports:
         for annotation in _annotations(node):
             self._queried.update(nodes_below(annotation))
         if isinstance(node, Function):
-            end = self._lines.offset(node.end_lineno or 0, node.end_col_offset or 0)
-            self._functions.append(range(self._start(node), end))
+            self._functions.append(range(*self._span(node)))
 
     def is_only_queried(self, finding: Finding, called: set[int]) -> bool:
         """Whether a finding is at an import of which nothing runs.
 
-        Args:
-            finding: The finding.
-            called: Where the findings on gradient scalers are.
+        `called` has the places of the findings on gradient scalers.
         """
         aliases = self._aliases.get(finding.span.start, [])
         return bool(aliases) and all(
@@ -101,16 +94,14 @@ class _Imports:
         uses = self._uses.get(alias.asname or alias.name, [])
         around = [each for each in self._functions if finding.span.start in each]
         if around:
-            uses = [use for use in uses if self._start(use) in around[-1]]
+            uses = [use for use in uses if self._span(use).start in around[-1]]
         if finding.rule.name == GRAD_SCALER:  # a call that is no finding names the right device
             return bool(uses) and all(
-                use in self._queried or (use in self._callees and self._start(use) not in called)
+                use in self._queried
+                or (use in self._callees and self._span(use).start not in called)
                 for use in uses
             )
         return bool(uses) and self._queried.issuperset(uses)
-
-    def _start(self, node: ast.AST) -> int:
-        return self._lines.offset(node.lineno, node.col_offset)  # type: ignore[attr-defined]
 
 
 def _questions(call: ast.Call) -> Iterator[ast.AST]:

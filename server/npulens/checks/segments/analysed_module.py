@@ -17,18 +17,9 @@ from npulens.verdicts.conditions import Known
 class AnalysedModule:
     """What all parts of an analysis are given.
 
-    Args:
-        segments: The module.
-        path: Where it is.
-        catalogue: The rules and tables.
-        target: What is analysed for, and what the project says.
-        triggers: The words that a finding needs.
-
     Attributes:
         facts: What the segments have to know of each other.
-        known: What is known for conditions.
         known_without_libraries: The same where no library is there that an NPU may lack.
-        names: The names of the module.
         definitions: Its functions and classes.
         interfaces: What functions may know of these without looking into methods.
     """

@@ -53,11 +53,7 @@ def words_affected(
 ) -> frozenset[str] | None:
     """Words such that segments without any of them mean what they meant; `None` if none is safe.
 
-    Args:
-        before: The signature of the last version.
-        after: That of this one.
-        parts: Names of functions and classes that changed in what they may compute.
-        segments: The module as it is.
+    `parts` has the names of functions and classes that changed in what they may compute.
     """
     if before.stars != after.stars:
         return None

@@ -24,11 +24,7 @@ _BACKEND_TYPE = re.compile(
 
 
 class DeviceUses:
-    """Such names of one segment, each kind searched for when it is first queried.
-
-    Args:
-        words: The words of the segment.
-    """
+    """Such names of one segment, each kind searched for when it is first queried."""
 
     def __init__(self, words: Words) -> None:
         self._words = words

@@ -22,10 +22,8 @@ _Found = TypeVar("_Found")
 def follow_comment(segment: Segment, before: Segment, others: Sequence[Segment]) -> None:
     """Move what was found in functions; what the edit touches is forgotten, to be found anew.
 
-    Args:
-        segment: A statement in which a comment was edited; it has taken over what is known.
-        before: The statement before that.
-        others: The other statements of the module, whose functions may lead into this one.
+    The statement in which a comment was edited has taken over what is known. Functions of the other
+    statements of the module may lead into it.
     """
     functions = dict(_functions(before.parsed.body))
     moves = _Moves(before, segment, functions)

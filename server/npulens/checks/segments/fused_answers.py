@@ -24,7 +24,6 @@ class Recognition(NamedTuple):
     """What was found in one function.
 
     Attributes:
-        idioms: The computations.
         inlined: Functions that were looked into for one of these, each with its rule: what is
             found there alone is part of a larger computation here.
         rests_on: The functions that were queried: it holds as long as these are what they were.

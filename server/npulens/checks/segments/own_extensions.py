@@ -9,6 +9,7 @@ from npulens.catalog.messages import message
 from npulens.catalog.model import LocalizedText
 from npulens.catalog.project_model import ExtensionName, ProjectFacts
 from npulens.syntax.other_modules import OtherModules
+from npulens.syntax.values import names_around
 
 EXTENSION, BOUND = "extension", "bound"
 """Arguments of a finding: which extension it is about, and the name bound to that."""
@@ -28,8 +29,7 @@ class OwnExtensions:
     def find(self, qualified: str) -> ExtensionName | None:
         """The extension that a name is; several of one name are distinguished by what is nearest.
 
-        Args:
-            qualified: The name as the imports have it: `pack._C` or `.backend.kernels`.
+        The name is that of an import: `pack._C` or `.backend.kernels`.
         """
         found = self.names.find(qualified)
         if found is not None or qualified.startswith("."):
@@ -39,13 +39,8 @@ class OwnExtensions:
 
     def around(self, qualified: str) -> ExtensionName | None:
         """The extension that a name is taken from."""
-        owner = qualified.rpartition(".")[0]
-        while owner.strip("."):
-            found = self.find(owner)
-            if found is not None:
-                return found
-            owner = owner.rpartition(".")[0]
-        return None
+        owners = [name for name in names_around(qualified) if name.strip(".")][1:]
+        return next(filter(None, map(self.find, owners)), None)
 
     def _nearness(self, extension: ExtensionName) -> tuple[int, str]:
         own, other = self.names.path.split("/"), extension.build.split("/")

@@ -79,8 +79,6 @@ class Segment:
     """One top-level statement, or a whole file.
 
     Attributes:
-        parsed: Its text and tree.
-        words: The words in its text.
         triggers: The trigger words of the catalogue among them.
         npu_words: Where it names the NPU.
         bindings: The names it binds at module level.

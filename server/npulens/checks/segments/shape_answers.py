@@ -73,7 +73,6 @@ class Evaluation:
 
     Attributes:
         hotspots: The hotspots, also in functions that it calls.
-        hints: The hints.
         rests_on: The functions that were queried: it holds as long as these are what they were.
         passed_arguments: What calls in it pass to methods of their class.
         has_events: Something happened in it.

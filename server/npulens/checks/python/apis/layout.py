@@ -16,9 +16,8 @@ _METHODS = frozenset({"to", "contiguous", "clone", "cuda", "npu", "cpu", "resize
 _FORMATS = frozenset({"torch.channels_last", "torch.channels_last_3d"})
 
 
-def memory_format(node: ast.AST, scope: Scope, context: Context) -> None:
+def memory_format(node: ast.Call, scope: Scope, context: Context) -> None:
     """`x.to(memory_format=torch.channels_last)`, `torch.empty(2, 3, memory_format=...)`."""
-    assert isinstance(node, ast.Call)
     keyword = keyword_of(node, "memory_format")
     if keyword is None:
         return
@@ -61,9 +60,8 @@ def _report_format(
         return
     method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
     if method == "is_contiguous":
-        rule = context.catalogue.rule_named("channels-last-question")
-        if rule is not None:
-            context.report(rule, span, entry.symbol, [])
+        rule = context.catalogue.required("channels-last-question")
+        context.report(rule, span, entry.symbol, [])
         return
     replaced = written
     if isinstance(keyword.value, ast.IfExp) and _is_contiguous_else(keyword.value, written, scope):
@@ -71,10 +69,6 @@ def _report_format(
     fix = _contiguous(call, keyword, written, replaced, scope, context)
     fixes = [] if fix is None else [fix]
     context.report(entry.rule, span, entry.symbol, fixes, note=entry.note)
-
-
-def _is_of_torch(callee: ast.expr, scope: Scope) -> bool:
-    return any(name.startswith("torch.") for name in qualified_names(callee, scope))
 
 
 def _is_contiguous_else(choice: ast.IfExp, written: ast.expr, scope: Scope) -> bool:
@@ -100,7 +94,8 @@ def _contiguous(
     """
     method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
     agnostic = context.target.style is MigrationStyle.DEVICE_AGNOSTIC
-    known = method in _METHODS or _is_of_torch(call.func, scope)
+    names = qualified_names(call.func, scope)
+    known = method in _METHODS or any(name.startswith("torch.") for name in names)
     decided = not isinstance(keyword.value, ast.IfExp)
     is_safe = known and decided and not agnostic
     safety = Applicability.SAFE if is_safe else Applicability.UNSAFE
@@ -113,17 +108,15 @@ def _contiguous(
     root = dotted_name(written)
     if root is None:
         return None
-    names = (root.root, *root.path[:-1], "contiguous_format")
-    text = ".".join(names)
+    text = ".".join((root.root, *root.path[:-1], "contiguous_format"))
     return Fix(use(text), safety, (Edit(context.span(replaced), text),))
 
 
-def queried_choice(node: ast.AST, scope: Scope, context: Context) -> None:
+def queried_choice(node: ast.Assign, scope: Scope, context: Context) -> None:
     """`last = x.is_contiguous(memory_format=torch.channels_last)`, then `a if last else b`.
 
     Both answers are provided for, so it does not matter that the NPU gives one alone.
     """
-    assert isinstance(node, ast.Assign)
     if not context.lookups.contains("is_contiguous(memory_format"):
         return
     if getattr(node.targets[0], "id", "") not in context.lookups.names_of(scope).chosen_by:
@@ -133,9 +126,10 @@ def queried_choice(node: ast.AST, scope: Scope, context: Context) -> None:
             context.settle_all((keyword.value for keyword in part.keywords), "no-effect")
 
 
-def known_formats(node: ast.AST, scope: Scope, context: Context) -> None:
+def known_formats(
+    node: ast.Compare | ast.Dict | ast.List | ast.Tuple | ast.Set, scope: Scope, context: Context
+) -> None:
     """`fmt == torch.channels_last`, `{"nhwc": torch.channels_last}`: not a use."""
-    assert isinstance(node, (ast.Compare, ast.Dict, ast.List, ast.Tuple, ast.Set))
     if isinstance(node, ast.Compare):
         parts: list[ast.expr] = [node.left, *node.comparators]
     elif isinstance(node, ast.Dict):

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed, MigrationStyle
-from npulens.catalog.settlements import Settlement
 from npulens.catalog.tables import CallEntry, Constant
 from npulens.checks.context import Context
 from npulens.checks.python.apis.optimizers import loses_gradients, may_be_fused
@@ -13,42 +12,34 @@ from npulens.checks.replacements import with_plugin
 from npulens.checks.titles import use
 from npulens.syntax.meanings import Qualified, resolve
 from npulens.syntax.scopes import Scope
-from npulens.syntax.values import dotted_name
+from npulens.syntax.values import dotted_name, last_name
 from npulens.text.spans import Span
 
 _FUSED_OPTIMIZER = "fused-optimizer"
 _Argument = ast.expr | ast.keyword
 
 
-def called(node: ast.AST, scope: Scope, context: Context) -> None:
+def called(node: ast.Call, scope: Scope, context: Context) -> None:
     """`torch.optim.AdamW(parameters, lr=1e-3)`: the fused optimizer takes the same."""
-    assert isinstance(node, ast.Call)
     entries = _entries(node, scope, context)
     if not entries:
         return
     is_optimizer = entries[0].rule.name == _FUSED_OPTIMIZER
     if is_optimizer and not may_be_fused(node, context):
         return
-    span = context.span(node.func)
     entry = next((e for e in entries if _fits(e, node)), None)
     if entry is not None:
         fixes = (
             [] if is_optimizer and loses_gradients(context) else _fix(node, entry, scope, context)
         )
-        _report(entry, span, fixes, context)
+        _report(entry, node.func, fixes, context)
     elif entries[0].callable not in context.catalogue.libraries and _may_fit(entries[0], node):
-        _report(entries[0], span, [], context)
+        _report(entries[0], node.func, [], context)
 
 
 def _entries(node: ast.Call, scope: Scope, context: Context) -> tuple[CallEntry, ...]:
     """What is known of the callee, if it is certain what that is."""
-    callee = node.func
-    if isinstance(callee, ast.Attribute):
-        name = callee.attr
-    elif isinstance(callee, ast.Name):
-        name = callee.id
-    else:
-        return ()
+    callee, name = node.func, last_name(node.func)
     if name not in context.catalogue.called_names and name not in context.facts.aliases:
         return ()
     values = resolve(callee, scope)
@@ -65,16 +56,15 @@ def _entries(node: ast.Call, scope: Scope, context: Context) -> tuple[CallEntry,
     return tuple(e for e in entries if e.neutral is is_agnostic) or (entries if is_agnostic else ())
 
 
-def _report(entry: CallEntry, span: Span, fixes: list[Fix], context: Context) -> None:
-    part = context.optional.part_of(span.start)
+def _report(entry: CallEntry, callee: ast.expr, fixes: list[Fix], context: Context) -> None:
     context.report(
         entry.rule,
-        span,
+        context.span(callee),
         entry.callable,
         fixes,
         replacement=entry.becomes,
         note=entry.note,
-        settled=None if part is None else Settlement("fallback", part),
+        settled=context.fallback(callee),
     )
 
 
@@ -122,7 +112,7 @@ def _fix(node: ast.Call, entry: CallEntry, scope: Scope, context: Context) -> li
         return []
     if entry.neutral and context.torch_name(scope, node) is None:
         return []
-    arguments = _arguments(node, context)
+    arguments: list[_Argument] = sorted([*node.args, *node.keywords], key=context.span)
     unwanted = {*entry.drops, *entry.same, *entry.when}
     dropped = [isinstance(a, ast.keyword) and a.arg in unwanted for a in arguments]
     edits = [Edit(context.span(node.func), entry.becomes)]
@@ -144,11 +134,6 @@ def _fix(node: ast.Call, entry: CallEntry, scope: Scope, context: Context) -> li
         return [Fix(use(entry.becomes), entry.fix, tuple(edits))]
     every, need = with_plugin(tuple(edits), ImportNeed.PLUGIN_NAME, scope, context)
     return [Fix(use(entry.becomes), entry.fix, every, imports=need)]
-
-
-def _arguments(node: ast.Call, context: Context) -> list[_Argument]:
-    arguments: list[_Argument] = [*node.args, *node.keywords]
-    return sorted(arguments, key=context.span)
 
 
 def _removed(

@@ -29,9 +29,8 @@ _UNIONS = frozenset({"Union", "Optional", "Type", "type", "Callable", "ClassVar"
 _EXPORT = "torch.export.export"
 
 
-def attribute(node: ast.AST, scope: Scope, context: Context) -> None:
+def attribute(node: ast.Attribute, scope: Scope, context: Context) -> None:
     """`torch.func.jvp`, `F.pdist`, `tensor.mode`; a mere mention of a class is none."""
-    assert isinstance(node, ast.Attribute)
     native = context.catalogue.native
     mentioned_for = context.notes.mentions.get(node)
     if not isinstance(node.ctx, ast.Load):
@@ -65,9 +64,8 @@ def _is_exempt(receiver: ast.expr, entry: NativeEntry, scope: Scope) -> bool:
     return on_cpu(receiver) or (on_device and made_on_cpu(receiver, scope))
 
 
-def literal_getattr(node: ast.AST, scope: Scope, context: Context) -> None:
+def literal_getattr(node: ast.Call, scope: Scope, context: Context) -> None:
     """`getattr(torch.func, "jvp")`."""
-    assert isinstance(node, ast.Call)
     name = literal_attribute(node)
     if name is not None and name.path[-1] in context.catalogue.native.words:
         place = (node.lineno, node.col_offset)
@@ -76,9 +74,8 @@ def literal_getattr(node: ast.AST, scope: Scope, context: Context) -> None:
             _report_always(entry, context.span(node), scope, context)
 
 
-def imported(node: ast.AST, scope: Scope, context: Context) -> None:
+def imported(node: ast.ImportFrom, scope: Scope, context: Context) -> None:
     """`from torch.func import jvp`."""
-    assert isinstance(node, ast.ImportFrom)
     if node.level or not node.module or not node.module.startswith("torch"):
         return
     for alias in node.names:
@@ -90,18 +87,16 @@ def imported(node: ast.AST, scope: Scope, context: Context) -> None:
             report_unverified(name, context.span(alias), context)
 
 
-def bare_name(node: ast.AST, scope: Scope, context: Context) -> None:
+def bare_name(node: ast.Name, scope: Scope, context: Context) -> None:
     """A name that only `from torch.func import *` can have brought."""
-    assert isinstance(node, ast.Name)
     if node.id in context.catalogue.native.words and not is_bound(node.id, scope):
         entry = _entry(resolve_name(Name(node.id), scope, None), context)
         if entry is not None:
             _report_always(entry, context.span(node), scope, context)
 
 
-def called(node: ast.AST, scope: Scope, context: Context) -> None:
+def called(node: ast.Call, scope: Scope, context: Context) -> None:
     """Arguments that the NPU does not take, and types of tensors that it does not compute with."""
-    assert isinstance(node, ast.Call)
     called_entry = _called_entry(node, scope, context)
     if called_entry is None:
         return

@@ -3,6 +3,8 @@
 import ast
 
 from npulens.catalog.native_tables import NativeLimit
+from npulens.checks.arguments import is_spread
+from npulens.syntax.values import is_none
 
 
 def argument_breaking(limit: NativeLimit, call: ast.Call) -> ast.expr | None:
@@ -11,16 +13,14 @@ def argument_breaking(limit: NativeLimit, call: ast.Call) -> ast.expr | None:
     Only values that are written in the call count: what a name represents may be anything.
     """
     assert limit.argument is not None
-    unpacks = any(k.arg is None for k in call.keywords)
-    unpacks = unpacks or any(isinstance(argument, ast.Starred) for argument in call.args)
+    unpacks = is_spread(call)
     value = next((k.value for k in call.keywords if k.arg == limit.argument), None)
     if value is None and limit.position is not None and not unpacks:
         value = call.args[limit.position] if limit.position < len(call.args) else None
     if value is None:
         return call.func if limit.absent and not unpacks else None
     if limit.given:
-        is_none = isinstance(value, ast.Constant) and value.value is None
-        return None if is_none else value
+        return None if is_none(value) else value
     try:
         constant = ast.literal_eval(value)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):

@@ -2,18 +2,22 @@
 
 import ast
 import re
+from dataclasses import replace
 
 from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed, Severity
-from npulens.catalog.tables import SymbolEntry
 from npulens.checks.context import Context
 from npulens.checks.device_words import last_identifier
+from npulens.checks.entries import report_symbol
 from npulens.checks.titles import use
-from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.scopes import Scope
 
 
-def value_read(node: ast.AST, scope: Scope, context: Context) -> None:
+def value_read(
+    node: ast.Call | ast.List | ast.Tuple | ast.FormattedValue | ast.BoolOp | ast.UnaryOp | ast.If,
+    scope: Scope,
+    context: Context,
+) -> None:
     """`State(benchmark=cudnn.benchmark)`, `if cudnn.enabled:`: a switch that is read, not set.
 
     What it says is of no use on the NPU, and nothing has to be done about that.
@@ -29,7 +33,6 @@ def value_read(node: ast.AST, scope: Scope, context: Context) -> None:
     elif isinstance(node, ast.UnaryOp):
         parts = [node.operand]
     else:
-        assert isinstance(node, ast.If)
         parts = [node.test]
     for part in parts:
         if (
@@ -41,18 +44,16 @@ def value_read(node: ast.AST, scope: Scope, context: Context) -> None:
             context.settle(context.span(part), "no-effect")
 
 
-def switches_for_a_block(node: ast.AST, scope: Scope, context: Context) -> None:
+def switches_for_a_block(node: ast.Call, scope: Scope, context: Context) -> None:
     """`with torch.backends.cudnn.flags(enabled=False):`, as there is no cuDNN to turn off."""
-    assert isinstance(node, ast.Call)
     if not context.lookups.contains("cudnn") or last_identifier(node.func) != "flags":
         return
     if "torch.backends.cudnn.flags" in qualified_names(node.func, scope):
         context.settle(context.span(node.func), "no-effect")
 
 
-def switch_set(node: ast.AST, scope: Scope, context: Context) -> None:
+def switch_set(node: ast.Assign, scope: Scope, context: Context) -> None:
     """`torch.backends.cudnn.deterministic = True`, `torch.backends.cuda.matmul.fp32_precision`."""
-    assert isinstance(node, ast.Assign)
     target = node.targets[0]
     if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
         _several_set(target.elts, node.value.elts, scope, context)
@@ -74,26 +75,27 @@ def switch_set(node: ast.AST, scope: Scope, context: Context) -> None:
         ):
             context.settle(context.span(target), "no-effect")
             continue
-        fixes: list[Fix] = []
         is_deterministic = name == "torch.backends.cudnn.deterministic"
         if is_deterministic and context.facts.signs.evidence.requests_determinism:
             continue  # the way that counts on the NPU is there too
         if name in _ON_IS_REQUESTED and value is not False:
-            _report_switch(target, entry, fixes, _ON_IS_REQUESTED[name], context)
+            entry = replace(entry, severity=_ON_IS_REQUESTED[name])
+            report_symbol(context.span(target), entry, [], context)
         elif name in _PRECISION_SWITCHES and isinstance(value, str):
+            fixes: list[Fix] = []
             if value in _PRECISIONS and _PRECISION_SWITCHES[name]:
                 on = _PRECISIONS[value]
                 fixes = _statement(node, f"{_PRECISION_SWITCHES[name]} = {on}", scope, context)
-            _report_switch(target, entry, fixes, Severity.INFO, context)
+            entry = replace(entry, severity=Severity.INFO)
+            report_symbol(context.span(target), entry, fixes, context)
 
 
-def set_for_cuda(node: ast.AST, scope: Scope, context: Context) -> None:
+def set_for_cuda(node: ast.If, scope: Scope, context: Context) -> None:
     """`if torch.cuda.is_available(): torch.backends.cudnn.benchmark = True`.
 
     A block of nothing but switches is for CUDA's sake: on the NPU it is left out, and kernels that
     are tried out there are none. Which precision products have is still to be decided.
     """
-    assert isinstance(node, ast.If)
     if not context.lookups.contains("cudnn") or "cuda.is_available()" not in context.source(
         node.test
     ):
@@ -165,31 +167,10 @@ _REDUCED_PRODUCTS = frozenset({"high", "medium"})
 
 def _is_cared_for(name: str, scope: Scope, context: Context) -> bool:
     """Whether the function does what makes the NPU repeatable, or undoes it."""
-    function = getattr(scope.function_parent() or scope, "node", None)
-    if not isinstance(function, Function):
-        return False
-    text = context.source(function)
+    text = context.function_text(scope)
     if name == "torch.backends.cudnn.deterministic" and "use_deterministic_algorithms(" in text:
         return True
     return "HCCL_DETERMINISTIC" in text or "use_deterministic_algorithms(False" in text
-
-
-def _report_switch(
-    target: ast.Attribute,
-    entry: SymbolEntry,
-    fixes: list[Fix],
-    severity: Severity,
-    context: Context,
-) -> None:
-    context.report(
-        entry.rule,
-        context.span(target),
-        entry.symbol,
-        fixes,
-        replacement=entry.becomes or "",
-        note=entry.note,
-        severity=severity,
-    )
 
 
 def _statement(node: ast.Assign | ast.Call, text: str, scope: Scope, context: Context) -> list[Fix]:
@@ -201,20 +182,18 @@ def _statement(node: ast.Assign | ast.Call, text: str, scope: Scope, context: Co
     return [Fix(use(text), Applicability.UNSAFE, (edit,), imports=need)]
 
 
-def product_precision(node: ast.AST, scope: Scope, context: Context) -> None:
+def product_precision(node: ast.Expr, scope: Scope, context: Context) -> None:
     """`torch.set_float32_matmul_precision("high")`, which on a GPU turns TF32 on."""
-    assert isinstance(node, ast.Expr)
     call = node.value
     if not isinstance(call, ast.Call) or len(call.args) != 1 or call.keywords:
         return
     value = call.args[0]
     if not isinstance(value, ast.Constant) or value.value not in _REDUCED_PRODUCTS:
         return
-    if "torch.set_float32_matmul_precision" not in qualified_names(call.func, scope):
+    name = "torch.set_float32_matmul_precision"
+    if name not in qualified_names(call.func, scope):
         return
-    rule = context.catalogue.rule_named("tf32-products")
-    if rule is not None:
-        becomes = "torch.npu.matmul.allow_hf32"
-        fixes = _statement(call, f"{becomes} = True", scope, context)
-        name = "torch.set_float32_matmul_precision"
-        context.report(rule, context.span(call), name, fixes, replacement=becomes)
+    becomes = "torch.npu.matmul.allow_hf32"
+    fixes = _statement(call, f"{becomes} = True", scope, context)
+    rule = context.catalogue.required("tf32-products")
+    context.report(rule, context.span(call), name, fixes, replacement=becomes)

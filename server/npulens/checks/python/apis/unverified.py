@@ -33,11 +33,9 @@ def report_unverified(name: str, span: Span, context: Context) -> None:
         return
     if longest_entry(name, context) is not None or _is_listed(parts, native, context):
         return
-    rule = context.catalogue.rule_named("native-api-unverified")
-    if rule is not None:
-        version = str(context.target.torch_version)
-        arguments = {"symbol": name, "replacement": "", "version": version}
-        context.add(Finding(rule, span, arguments))
+    rule = context.catalogue.required("native-api-unverified")
+    version = str(context.target.torch_version)
+    context.add(Finding(rule, span, {"symbol": name, "replacement": "", "version": version}))
 
 
 def _is_listed(parts: list[str], native: NativeTable, context: Context) -> bool:

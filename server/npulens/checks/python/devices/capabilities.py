@@ -13,18 +13,17 @@ from npulens.checks.shared_rules import UNSUPPORTED_API
 from npulens.syntax.meanings import Instance, resolve
 from npulens.syntax.scopes import Scope
 
+_TakingApart = ast.Assign | ast.Compare | ast.Starred | ast.Subscript
 _CAPABILITY = "torch.cuda.get_device_capability"
 _RESULTS = frozenset({Instance(_CAPABILITY), Instance("torch.npu.get_device_capability")})
 
 
-def taken_apart(node: ast.AST, scope: Scope, context: Context) -> None:
+def taken_apart(node: _TakingApart, scope: Scope, context: Context) -> None:
     """`major, minor = torch.cuda.get_device_capability()`, `capability[0]`, `>= (8, 0)`."""
     if "capability" not in context.facts.signs.decisive_words:
         return
-    entry = context.catalogue.symbols.get(_CAPABILITY)
-    rule = context.catalogue.rule_named(UNSUPPORTED_API)
-    if entry is None or rule is None:
-        return
+    entry = context.catalogue.symbols[_CAPABILITY]
+    rule = context.catalogue.required(UNSUPPORTED_API)
     for value in _taken_apart(node):
         if not isinstance(value, (ast.Call, ast.Name, ast.Attribute)):
             continue
@@ -40,7 +39,7 @@ def taken_apart(node: ast.AST, scope: Scope, context: Context) -> None:
         )
 
 
-def _taken_apart(node: ast.AST) -> Iterator[ast.expr]:
+def _taken_apart(node: _TakingApart) -> Iterator[ast.expr]:
     """What would raise an error if it were `None`."""
     if isinstance(node, ast.Subscript):
         if isinstance(node.ctx, ast.Load):
@@ -51,7 +50,6 @@ def _taken_apart(node: ast.AST) -> Iterator[ast.expr]:
     elif isinstance(node, ast.Starred):
         yield node.value
     else:
-        assert isinstance(node, ast.Compare)
         if any(isinstance(each, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)) for each in node.ops):
             yield node.left
             yield from node.comparators

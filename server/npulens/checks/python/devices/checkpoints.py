@@ -13,7 +13,6 @@ from npulens.syntax.meanings import qualified_names
 from npulens.syntax.scopes import Scope
 from npulens.syntax.values import Name, dotted_name
 from npulens.syntax.walking import nodes_below
-from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
 _LOADERS = frozenset({"torch.load", "torch.jit.load", "torch.serialization.load"})
@@ -25,16 +24,14 @@ _MOVING = frozenset({"to", "cuda", "npu"})
 _OF_MODULES = frozenset({"eval", "train", "parameters", "forward", "generate", "children"})
 
 
-def loaded(node: ast.AST, scope: Scope, context: Context) -> None:
+def loaded(node: ast.Call, scope: Scope, context: Context) -> None:
     """`torch.load("model.pt")`, which restores each tensor to the device it was saved on."""
-    assert isinstance(node, ast.Call)
     if (isinstance(node.func, ast.Attribute) and node.func.attr != "load") or not node.args:
         return
     if len(node.args) > _BEFORE_PLACE or is_spread(node) or keyword_of(node, _PLACE) is not None:
         return
     names = _LOADERS.intersection(qualified_names(node.func, scope))
-    rule = context.catalogue.rule_named(_RULE)
-    if not names or rule is None:
+    if not names:
         return
     start, end = context.span(node.args[0])
     opening = context.code.text[context.span(node.func).end : start].strip()
@@ -43,7 +40,7 @@ def loaded(node: ast.AST, scope: Scope, context: Context) -> None:
     if opening == "(" and closing in (",", ")"):  # in no brackets of its own
         edit = Edit(Span(end, end), f', {_PLACE}="cpu"')
         fixes.append(Fix(use(f'{_PLACE}="cpu"'), Applicability.UNSAFE, (edit,)))
-    symbol = min(names, key=len)
+    rule, symbol = context.catalogue.required(_RULE), min(names, key=len)
     context.report(rule, context.span(node.func), symbol, fixes, replacement=f'{_PLACE}="cpu"')
 
 
@@ -55,10 +52,9 @@ def with_loaded_models(findings: Sequence[Finding], module: WholeModule) -> list
     loading = [each for each in findings if each.rule.name == _RULE and each.fixes]
     if not loading:
         return list(findings)
-    lines = LineMap(module.text)
     used, called = _uses(module.tree)
     unmoved = {
-        lines.offset(call.func.end_lineno or 0, call.func.end_col_offset or 0)
+        module.lines.offset(call.func.end_lineno or 0, call.func.end_col_offset or 0)
         for call, name in _assigned_calls(module.tree)
         if (name in called or used.get(name, set()) & _OF_MODULES)
         and not used.get(name, set()) & _MOVING

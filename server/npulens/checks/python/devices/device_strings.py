@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 
 from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed
@@ -23,11 +24,12 @@ from npulens.checks.device_words import (
     report_removed,
     represents,
 )
+from npulens.checks.entries import report_symbol
 from npulens.checks.python.devices.shim_imports import is_unpatched
 from npulens.checks.titles import use
-from npulens.syntax.bindings import Function, with_defaults
+from npulens.syntax.bindings import parameters_of, with_defaults
 from npulens.syntax.meanings import Local, Qualified, qualified_names, resolve
-from npulens.syntax.scopes import ClassScope, Scope
+from npulens.syntax.scopes import ClassScope, Scope, function_of
 from npulens.syntax.walking import nodes_below
 from npulens.text.spans import Span
 from npulens.verdicts.device_answers import is_from_device_function
@@ -77,9 +79,8 @@ _QUERY_NAMES = re.compile(
 """How names of functions start that check or list devices, and run nothing there."""
 
 
-def call(node: ast.AST, scope: Scope, context: Context) -> None:
+def call(node: ast.Call, scope: Scope, context: Context) -> None:
     """Arguments, and methods of devices: `device.startswith("cuda")`, `.replace("cuda:", "")`."""
-    assert isinstance(node, ast.Call)
     _known_parameters(_inner_call(node, scope), scope, context)
     for keyword in node.keywords:
         for word in _words_of(keyword.arg or ""):
@@ -115,9 +116,8 @@ def _inner_call(node: ast.Call, scope: Scope) -> ast.Call:
     return ast.copy_location(inner, node)
 
 
-def comparison(node: ast.AST, scope: Scope, context: Context) -> None:
+def comparison(node: ast.Compare, scope: Scope, context: Context) -> None:
     """`device.type == "cuda"`, `backend in ["nccl", "gloo"]`, `"cuda" in str(device)`."""
-    assert isinstance(node, ast.Compare)
     sides = [node.left, *node.comparators]
     if any(_is_such_parameter(side, scope, context) for side in sides):
         return
@@ -146,9 +146,10 @@ def _is_named_in_use(node: ast.expr, word: Word, context: Context) -> bool:
     return word.old == "nccl" and name in facts.backend_names
 
 
-def assignment(node: ast.AST, scope: Scope, context: Context) -> None:
+def assignment(
+    node: ast.Assign | ast.AnnAssign | ast.NamedExpr, scope: Scope, context: Context
+) -> None:
     """`device = "cuda"`, `self.device: str = "cuda"`, `config["device"] = "cuda"`."""
-    assert isinstance(node, (ast.Assign, ast.AnnAssign, ast.NamedExpr))
     if node.value is None:
         return
     if isinstance(node, ast.AnnAssign) and _names_its_values(node.annotation, context):
@@ -179,8 +180,8 @@ def _is_of_arguments(scope: Scope) -> bool:
 
 def _looks_backends_up(scope: Scope, context: Context) -> bool:
     """Whether a function takes the backend of a device that PyTorch knows: `nccl` is for others."""
-    function = getattr(scope, "node", None)
-    if not context.lookups.contains(_BACKENDS) or not isinstance(function, Function):
+    function = function_of(scope)
+    if not context.lookups.contains(_BACKENDS) or function is None:
         return False
     return context.lookups.contains_within(_BACKENDS, function)
 
@@ -201,13 +202,12 @@ def _names_its_values(annotation: ast.expr | None, context: Context) -> bool:
 
 def _is_such_parameter(node: ast.expr, scope: Scope, context: Context) -> bool:
     """Whether a name is a parameter with such a type."""
-    function = getattr(scope, "node", None)
-    if not isinstance(node, ast.Name) or not isinstance(function, Function):
+    function = function_of(scope)
+    if not isinstance(node, ast.Name) or function is None:
         return False
-    arguments = function.args
     return any(
         parameter.arg == node.id and _names_its_values(parameter.annotation, context)
-        for parameter in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+        for parameter, _ in parameters_of(function.args)
     )
 
 
@@ -216,9 +216,8 @@ def _is_named_after_nccl(name: str, word: Word) -> bool:
     return word.old == "nccl" and "nccl" in name.lower()
 
 
-def loop(node: ast.AST, scope: Scope, context: Context) -> None:
+def loop(node: ast.For, scope: Scope, context: Context) -> None:
     """`for device in ("cuda", "cpu")`."""
-    assert isinstance(node, ast.For)
     name = last_identifier(node.target)
     for word in WORDS.values():
         if name and _is_named_so(name, word, context) and not _is_device_list(node.iter):
@@ -253,13 +252,12 @@ def _names_word(name: str, word: Word, context: Context) -> bool:
     return name.lower() != _MEGATRONS or "megatron" not in context.facts.signs.decisive_words
 
 
-def display(node: ast.AST, scope: Scope, context: Context) -> None:
+def display(node: ast.List | ast.Tuple | ast.Set, scope: Scope, context: Context) -> None:
     """`("cpu", "cuda")`, whatever takes it: these two words together are devices.
 
     Not in `Literal["cpu", "cuda"]`, which says what somebody may give. What is compared with them
     is renamed too: all or nothing of it is safe.
     """
-    assert isinstance(node, (ast.List, ast.Tuple, ast.Set))
     words = {getattr(element, "value", None) for element in node.elts}
     if words == _HOST_AND_CUDA and context.source(node)[:1] in ("(", "[", "{"):
         report_all(node, WORDS[Meaning.DEVICE], None, scope, context)
@@ -273,12 +271,11 @@ def collected(node: ast.AST, scope: Scope, context: Context) -> None:
             report_all(value, word, None, scope, context, is_sure=False)
 
 
-def collected_if_available(node: ast.AST, scope: Scope, context: Context) -> None:
+def collected_if_available(node: ast.If, scope: Scope, context: Context) -> None:
     """`if torch.cuda.is_available(): kinds.append("cuda")`, whatever it is collected in.
 
     A fix of the condition alone would have the machine of an NPU use CUDA.
     """
-    assert isinstance(node, ast.If)
     steps = (s.value if isinstance(s, ast.Expr) else s for s in node.body)
     values = [value for step in steps for _, value in _collecting(step)]
     if not values or _AVAILABILITY.search(context.source(node.test)) is None:
@@ -303,23 +300,24 @@ def _collecting(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
 
 def _is_device_list(node: ast.expr) -> bool:
     """`SUPPORTED_DEVICES = ("cuda", "xpu", "mps")`: what code knows of, not where it runs."""
-    if not isinstance(node, (ast.List, ast.Tuple, ast.Set)):
-        return False
-    named = {element.value for element in node.elts if isinstance(element, ast.Constant)}
-    return len(named & ACCELERATORS) > 1
+    return len(_listed(node) & ACCELERATORS) > 1
 
 
-def conditional(node: ast.AST, scope: Scope, context: Context) -> None:
+def _listed(node: ast.expr) -> set[object]:
+    """The constants of a list; nothing of what is none."""
+    elements = node.elts if isinstance(node, (ast.List, ast.Tuple, ast.Set)) else []
+    return {element.value for element in elements if isinstance(element, ast.Constant)}
+
+
+def conditional(node: ast.IfExp, scope: Scope, context: Context) -> None:
     """`"cuda" if torch.cuda.is_available() else "cpu"`, whatever takes it."""
-    assert isinstance(node, ast.IfExp)
     if _AVAILABILITY.search(context.source(node.test)):
         word = WORDS[Meaning.DEVICE]
         report_all(node, word, None, scope, context)
 
 
-def defaults(node: ast.AST, scope: Scope, context: Context) -> None:
+def defaults(node: ast.arguments, scope: Scope, context: Context) -> None:
     """`def train(device="cuda")`."""
-    assert isinstance(node, ast.arguments)
     for parameter, default in with_defaults(node):
         if _names_its_values(parameter.annotation, context):
             continue
@@ -329,11 +327,10 @@ def defaults(node: ast.AST, scope: Scope, context: Context) -> None:
                 report_all(default, word, None, scope, context, is_sure=is_sure)
 
 
-def returned(node: ast.AST, scope: Scope, context: Context) -> None:
+def returned(node: ast.Return, scope: Scope, context: Context) -> None:
     """`return "cuda"` in a function that is named after what it returns."""
-    assert isinstance(node, ast.Return)
-    function = getattr(scope, "node", None)
-    if node.value is None or not isinstance(function, Function):
+    function = function_of(scope)
+    if node.value is None or function is None:
         return
     if isinstance(node.value, ast.Tuple):
         return  # a record, in which the string may be no more than a label
@@ -342,9 +339,8 @@ def returned(node: ast.AST, scope: Scope, context: Context) -> None:
             report_all(node.value, word, None, scope, context)
 
 
-def dictionary(node: ast.AST, scope: Scope, context: Context) -> None:
+def dictionary(node: ast.Dict, scope: Scope, context: Context) -> None:
     """`{"device": "cuda"}`."""
-    assert isinstance(node, ast.Dict)
     for key, value in zip(node.keys, node.values, strict=True):
         if isinstance(key, ast.Constant) and isinstance(key.value, str):
             for word in _words_of(key.value):
@@ -394,9 +390,8 @@ def _is_numbered_device(key: ast.expr, word: Word, scope: Scope, context: Contex
     return is_word(key, word, scope, context)
 
 
-def case(node: ast.AST, scope: Scope, context: Context) -> None:
+def case(node: ast.Match, scope: Scope, context: Context) -> None:
     """`match device.type: case "cuda":`."""
-    assert isinstance(node, ast.Match)
     for word in WORDS.values():
         if represents(node.subject, word, scope):
             ported = is_from_device_function(node.subject, scope, context.regions.known)
@@ -410,9 +405,8 @@ def case(node: ast.AST, scope: Scope, context: Context) -> None:
                 report_compared(values, [node.subject], word, scope, context, settled=settled)
 
 
-def constant(node: ast.AST, scope: Scope, context: Context) -> None:
+def constant(node: ast.Constant, scope: Scope, context: Context) -> None:
     """`"cuda:0"` is a device everywhere; so is the name of a CUDA tensor type a type."""
-    assert isinstance(node, ast.Constant)
     value = node.value
     if not isinstance(value, str):
         return
@@ -429,10 +423,9 @@ def constant(node: ast.AST, scope: Scope, context: Context) -> None:
 def _word_of_the_project(node: ast.Constant, context: Context) -> None:
     """What no other check has an answer for, which all have looked at what is around it."""
     word = WORDS[Meaning.DEVICE if node.value == "cuda" else Meaning.BACKEND]
-    rule, span = context.catalogue.rule_named(word.rule), context.span(node)
-    if rule is not None and span not in context.reported.spans:
-        settled = Settlement("own-word", None)
-        context.report(rule, span, context.source(node), [], settled=settled)
+    rule, span = context.catalogue.required(word.rule), context.span(node)
+    if span not in context.reported.spans:
+        context.report(rule, span, context.source(node), [], settled=Settlement("own-word"))
 
 
 def _type_string(node: ast.Constant, entry: SymbolEntry, context: Context) -> None:
@@ -443,29 +436,20 @@ def _type_string(node: ast.Constant, entry: SymbolEntry, context: Context) -> No
     fixes: list[Fix] = []
     if entry.becomes is not None and at >= 0:
         edit = Edit(Span(at, at + len(entry.symbol)), entry.becomes)
-        fixes.append(
-            Fix(
-                use(f'"{entry.becomes}"'),
-                Applicability.UNSAFE,
-                (edit,),
-                imports=ImportNeed.PLUGIN_BESIDE_TORCH,
-            )
-        )
-    replacement = entry.becomes or ""
-    context.report(entry.rule, span, entry.symbol, fixes, replacement=replacement, note=entry.note)
+        title, need = use(f'"{entry.becomes}"'), ImportNeed.PLUGIN_BESIDE_TORCH
+        fixes.append(Fix(title, Applicability.UNSAFE, (edit,), imports=need))
+    report_symbol(span, replace(entry, severity=None), fixes, context)
 
 
-def formatted(node: ast.AST, scope: Scope, context: Context) -> None:
+def formatted(node: ast.JoinedStr, scope: Scope, context: Context) -> None:
     """`f"cuda:{rank}"`."""
-    assert isinstance(node, ast.JoinedStr)
     word = WORDS[Meaning.DEVICE]
     if len(node.values) == 2:
         report_all(node, word, None, scope, context)
 
 
-def concatenated(node: ast.AST, scope: Scope, context: Context) -> None:
+def concatenated(node: ast.BinOp, scope: Scope, context: Context) -> None:
     """`"cuda:" + str(rank)`, which is a device everywhere if nothing comes behind it."""
-    assert isinstance(node, ast.BinOp)
     if not isinstance(node.op, ast.Add):
         return
     first = node.left
@@ -508,7 +492,7 @@ def _arguments(node: ast.Call, parameter: ParameterEntry) -> Iterator[ast.expr]:
 
 def _own_function(node: ast.Call, scope: Scope, context: Context) -> None:
     """Positional arguments of a function of this file whose parameter is named after a device."""
-    if not any(_may_be_word(argument) for argument in node.args):
+    if not any(isinstance(a, (ast.Constant, ast.JoinedStr, ast.IfExp)) for a in node.args):
         return
     for value in resolve(node.func, scope):
         if isinstance(value, Local):
@@ -547,10 +531,6 @@ def _choice_for_people(node: ast.Call, scope: Scope, context: Context) -> None:
         report_all(value, WORDS[Meaning.DEVICE], None, scope, context)
 
 
-def _may_be_word(node: ast.expr) -> bool:
-    return isinstance(node, (ast.Constant, ast.JoinedStr, ast.IfExp))
-
-
 def _named_option(node: ast.Call, scope: Scope, context: Context) -> None:
     """`add_argument("--device", default="cuda")`, `config.get("device", "cuda")`."""
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
@@ -577,10 +557,7 @@ def _chooses_devices(node: ast.Call) -> bool:
 
 def _lists_devices(node: ast.expr) -> bool:
     """`["cpu", "cuda"]`: types of devices and no others."""
-    if not isinstance(node, (ast.List, ast.Tuple, ast.Set)):
-        return False
-    values = {element.value for element in node.elts if isinstance(element, ast.Constant)}
-    return {"cpu", "cuda"} <= values <= _DEVICES
+    return _HOST_AND_CUDA <= _listed(node) <= _DEVICES
 
 
 def _paired(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:

@@ -17,21 +17,20 @@ _ON_ALL = "out of memory"
 _LISTS = (ast.List, ast.Tuple, ast.Set, ast.Dict)
 
 
-def looked_for(node: ast.AST, scope: Scope, context: Context) -> None:
+def looked_for(node: ast.Compare, scope: Scope, context: Context) -> None:
     """A comparison that finds the error of CUDA alone; the text is searched, not compared."""
-    assert isinstance(node, ast.Compare)
     text, relation, searched = node.left, node.ops[0], node.comparators[0]
     if not isinstance(text, ast.Constant) or not isinstance(relation, (ast.In, ast.NotIn)):
         return
     is_text = isinstance(text.value, str) and text.value.startswith(OUT_OF_MEMORY)
     if not is_text or isinstance(searched, _LISTS):
         return
-    rule = context.catalogue.rule_named(DEVICE_COMPARISON)
     whole = context.span(text)
     start = context.code.text.find(OUT_OF_MEMORY, whole.start, whole.end)
-    if rule is None or start < 0:
+    if start < 0:
         return
     span = Span(start, start + len(OUT_OF_MEMORY))
     becomes = context.source(text).replace(OUT_OF_MEMORY, _ON_ALL)
     fix = Fix(use(_ON_ALL), Applicability.SAFE, (Edit(whole, becomes),))
+    rule = context.catalogue.required(DEVICE_COMPARISON)
     context.report(rule, span, OUT_OF_MEMORY, [fix], replacement=_ON_ALL)

@@ -34,9 +34,8 @@ class _Target(NamedTuple):
     applicability: Applicability
 
 
-def imported(node: ast.AST, scope: Scope, context: Context) -> None:
+def imported(node: ast.Import | ast.ImportFrom, scope: Scope, context: Context) -> None:
     """`import torch.cuda as c`, `from torch import cuda`, `from torch.cuda import synchronize`."""
-    assert isinstance(node, (ast.Import, ast.ImportFrom))
     if isinstance(node, ast.ImportFrom) and (node.level or not node.module):
         return
     for alias in node.names:
@@ -68,6 +67,13 @@ def written_name(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:
     return canonical(f"{node.module}.{alias.name}".removesuffix(".*"))
 
 
+def module_span(node: ast.ImportFrom, context: Context) -> Span:
+    """The place of the module behind `from`."""
+    whole, module = context.span(node), node.module or ""
+    start = context.code.text.find(module, *whole)
+    return Span(start, start + len(module)) if start >= 0 else whole
+
+
 def _report(
     node: ast.Import | ast.ImportFrom,
     alias: ast.alias,
@@ -77,8 +83,8 @@ def _report(
     settled: Settlement | None,
 ) -> None:
     if is_unknown(written, entry):
-        rule = context.catalogue.rule_named(UNKNOWN_API)
-        if rule is not None and not context.facts.shim.is_active:
+        if not context.facts.shim.is_active:
+            rule = context.catalogue.required(UNKNOWN_API)
             context.report(rule, context.span(alias), written, [], settled=settled)
         return
     fixes: list[Fix] = []
@@ -176,8 +182,7 @@ def _moved_out(
     span, source = context.span(node), context.source(node)
     if len(node.names) == 1:
         return () if "#" in source else (Edit(span, new),)
-    line_start = context.code.lines.starts[node.lineno - 1]
-    indentation = context.code.text[line_start : span.start]
+    indentation = context.before_on_line(node)
     if indentation.strip():
         return ()
     index = node.names.index(alias)
@@ -196,7 +201,7 @@ def _plugin_before(node: ast.ImportFrom, target: _Target, context: Context) -> t
     if not adds or context.facts.imports_torch_npu or context.target.loads_plugin:
         return ()
     start = context.span(node).start
-    indentation = context.code.text[context.code.lines.starts[node.lineno - 1] : start]
+    indentation = context.before_on_line(node)
     if indentation.strip():
         return (Edit(Span(start, start), "import torch_npu; "),)
     return (Edit(Span(start, start), f"{FOR_EFFECT}\n{indentation}"),)

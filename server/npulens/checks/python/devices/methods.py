@@ -4,19 +4,14 @@ import ast
 from collections.abc import Iterator
 
 from npulens.catalog.messages import message
-from npulens.catalog.model import (
-    Applicability,
-    Edit,
-    Fix,
-    ImportNeed,
-    Severity,
-)
+from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed, Severity
 from npulens.catalog.tables import MethodEntry
 from npulens.checks.context import Context
+from npulens.checks.function_names import called_names
 from npulens.checks.python.devices.losses import has_no_tensor
 from npulens.checks.replacements import with_plugin
 from npulens.checks.titles import use
-from npulens.syntax.bindings import Function, class_definition
+from npulens.syntax.bindings import class_definition
 from npulens.syntax.meanings import (
     Instance,
     Literal,
@@ -29,14 +24,13 @@ from npulens.syntax.meanings import (
     resolve,
     resolve_name,
 )
-from npulens.syntax.scopes import Scope, is_own_attribute, receiver_class
+from npulens.syntax.scopes import Scope, function_of, is_own_attribute, receiver_class
 from npulens.syntax.values import Defined, Name, dotted_name
 from npulens.text.spans import Span
 
 
-def called(node: ast.AST, scope: Scope, context: Context) -> None:
+def called(node: ast.Call, scope: Scope, context: Context) -> None:
     """`model.cuda()`, `(x.cpu if small else x.cuda)()`."""
-    assert isinstance(node, ast.Call)
     if isinstance(node.func, ast.Attribute):
         entry = context.catalogue.methods.get(node.func.attr)
         if entry is not None and entry.called and (entry.is_of_library or _fits(node)):
@@ -45,16 +39,15 @@ def called(node: ast.AST, scope: Scope, context: Context) -> None:
         _taken(node.func, scope, context)
 
 
-def assigned(node: ast.AST, scope: Scope, context: Context) -> None:
+def assigned(node: ast.Assign, scope: Scope, context: Context) -> None:
     """`move = model.cuda`, where the same function has `move()`."""
-    assert isinstance(node, ast.Assign)
     target = node.targets[0]
     if not isinstance(target, ast.Name) or not isinstance(node.value, (ast.Attribute, ast.IfExp)):
         return
-    function = getattr(scope, "node", None)
-    if not isinstance(function, Function) or not any(_methods_taken(node.value, context)):
+    function = function_of(scope)
+    if function is None or not any(_methods_taken(node.value, context)):
         return
-    if target.id in context.lookups.called_names(function):
+    if target.id in called_names(function):
         _taken(node.value, scope, context)
 
 
@@ -73,9 +66,8 @@ def _methods_taken(
             yield arm, entry
 
 
-def referenced(node: ast.AST, scope: Scope, context: Context) -> None:
+def referenced(node: ast.Attribute, scope: Scope, context: Context) -> None:
     """`tensor.is_cuda`."""
-    assert isinstance(node, ast.Attribute)
     entry = context.catalogue.methods.get(node.attr)
     if entry is None or not isinstance(node.ctx, ast.Load):
         return
@@ -180,8 +172,8 @@ def _is_in_operator(scope: Scope) -> bool:
 
     What it passes to its kernels, `use_cuda = x.is_cuda`, may be meant for CUDA alone.
     """
-    function = getattr(scope, "node", None)
-    arguments = function.args.args if isinstance(function, Function) else []
+    function = function_of(scope)
+    arguments = function.args.args if function is not None else []
     return bool(arguments) and arguments[0].arg == "ctx"
 
 

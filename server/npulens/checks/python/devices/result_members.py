@@ -13,7 +13,6 @@ from npulens.catalog.tables import Catalogue, SymbolEntry
 from npulens.checks.whole_module import WholeModule
 from npulens.syntax.bindings import Function
 from npulens.syntax.walking import nodes_below, parents_below
-from npulens.text.lines import LineMap
 
 _RULE = "cuda-api-limited"
 
@@ -31,8 +30,8 @@ def with_result_members(
         limited &= {n.rpartition(".")[0] for n, e in catalogue.symbols.items() if _is_there(e)}
     if not limited:
         return list(findings)
-    lines, parents = LineMap(module.text), parents_below(module.tree)
-    calls = {lines.span(node.func): node for node in parents if isinstance(node, ast.Call)}
+    parents = parents_below(module.tree)
+    calls = {module.lines.span(node.func): node for node in parents if isinstance(node, ast.Call)}
     kept = []
     for finding in findings:
         call = calls.get(finding.span)

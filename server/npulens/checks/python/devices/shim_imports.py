@@ -14,7 +14,6 @@ from npulens.fixes.shim_edits import SHIM_NAME, STATEMENT
 from npulens.fixes.starting_shim import start_with_shim
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.scopes import Scope
-from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
 _PATCHED_WITHIN = frozenset(
@@ -39,25 +38,25 @@ def bound_before_shim(
 ) -> None:
     """`from torch.cuda.amp import GradScaler` above the import of the shim."""
     bound = alias.asname or alias.name
-    rule = context.catalogue.rule_named("bound-before-shim")
-    if rule is None or bound not in context.facts.shim.unpatched_names:
+    if bound not in context.facts.shim.unpatched_names:
         return
     if _is_module(entry, context):
         return  # the shim patches what is in it
+    rule = context.catalogue.required("bound-before-shim")
     context.report(rule, context.span(alias), entry.symbol, _moved_shim(node, context))
 
 
 def missing_shim(module: WholeModule, catalogue: Catalogue) -> Iterator[Finding]:
     """A program without the shim, reported at its first import of torch, or else its first one."""
-    rule = catalogue.rule_named("shim-not-imported")
     imports = list(running_imports(module.tree.body))
-    if rule is None or not imports:
+    if not imports:
         return
     of_torch = (node for node in imports if _is_of_torch(node))
     node = next(of_torch, imports[0])
     fix = start_with_shim(module.text)
     fixes = () if fix is None else (fix,)
-    span = LineMap(module.text).span(node)
+    span = module.lines.span(node)
+    rule = catalogue.required("shim-not-imported")
     yield Finding(rule, span, {"symbol": SHIM_NAME, "replacement": STATEMENT}, fixes=fixes)
 
 

@@ -26,9 +26,8 @@ _RESOURCE = re.compile(r"--(?P<name>gres)=(?P<value>\S+)|-(?P<lsf>gpu) +(?P<want
 _COMMENT = re.compile(r"^[ \t]+(?=#SBATCH\b)", re.MULTILINE)
 
 
-def formatted(node: ast.AST, scope: Scope, context: Context) -> None:
+def formatted(node: ast.JoinedStr, scope: Scope, context: Context) -> None:
     """`f\"\"\"#!/bin/bash ... {command}\"\"\"`."""
-    assert isinstance(node, ast.JoinedStr)
     texts = (part.value if isinstance(part, ast.Constant) else "?" for part in node.values)
     text = "".join(map(str, texts))
     _resource(text, node, context)
@@ -36,16 +35,12 @@ def formatted(node: ast.AST, scope: Scope, context: Context) -> None:
         command_line(node, context)
 
 
-def constant(node: ast.AST, scope: Scope, context: Context) -> None:
+def constant(node: ast.Constant, scope: Scope, context: Context) -> None:
     """`\"\"\"#!/bin/bash ...\"\"\"`; a part of a formatted string was read with the whole of it."""
-    assert isinstance(node, ast.Constant)
-    if not isinstance(node.value, str):
-        return
-    _resource(node.value, node, context)
-    if not _is_for_shell(node.value, context):
-        return
-    if not _read(node, context):
-        command_line(node, context)
+    if isinstance(node.value, str):
+        _resource(node.value, node, context)
+        if _is_for_shell(node.value, context) and not _read(node, context):
+            command_line(node, context)
 
 
 def _resource(text: str, node: ast.expr, context: Context) -> None:
@@ -61,12 +56,11 @@ def _resource(text: str, node: ast.expr, context: Context) -> None:
         take_over(report.finish(), context)
 
 
-def submitted(node: ast.AST, scope: Scope, context: Context) -> None:
+def submitted(node: ast.Call, scope: Scope, context: Context) -> None:
     """`executor.update_parameters(gpus_per_node=8)` of submitit, `launcher.slurm_(gpus=8)` of Dora.
 
     Where the object comes from is often another file, so that names of Slurm count as well.
     """
-    assert isinstance(node, ast.Call)
     if not isinstance(node.func, ast.Attribute) or node.func.attr not in _REQUESTING:
         return
     names = {keyword.arg for keyword in node.keywords}

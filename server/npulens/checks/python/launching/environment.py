@@ -17,7 +17,6 @@ from npulens.checks.other_files.launch_report import (
 from npulens.checks.other_files.shell_commands import command_words, shell_findings
 from npulens.checks.other_files.shell_programs import Atom
 from npulens.checks.titles import use
-from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.scopes import Scope
 from npulens.text.spans import Span
@@ -35,18 +34,19 @@ _ESCAPE = re.compile(r"\\(\r?\n|.)")
 _QUOTED = re.compile(r"\\.", re.DOTALL)
 _FOR_REPEATING = frozenset({"CUDA_LAUNCH_BLOCKING", "CUBLAS_WORKSPACE_CONFIG"})
 """What CUDA needs beside `torch.use_deterministic_algorithms(True)`."""
+_REPEATS = "use_deterministic_algorithms("
+"""What requests the determinism that counts on the NPU, or ends it."""
 _SET_BY_LAUNCHER = "TORCH_NCCL_ASYNC_ERROR_HANDLING"
 _EXECUTORS = frozenset({"asyncio.create_subprocess_exec", "os.execvp", "os.execv"})
 _CALLED = frozenset(n.rpartition(".")[2] for n in _SETTERS | _RUNNERS | _EXECUTORS) | {"update"}
 """An attribute keeps its name, whatever is before it; other names may be aliases."""
 
 
-def variable(node: ast.AST, scope: Scope, context: Context) -> None:
+def variable(node: ast.Constant, scope: Scope, context: Context) -> None:
     """A string that is exactly the name of such a variable, if it can be renamed.
 
     Others matter only where they are set: to request one that the NPU has no use for does no harm.
     """
-    assert isinstance(node, ast.Constant)
     entry = context.catalogue.variable(node.value) if isinstance(node.value, str) else None
     if entry is None:
         return
@@ -60,14 +60,13 @@ def variable(node: ast.AST, scope: Scope, context: Context) -> None:
     ):
         return  # one of those that torchrun sets, and that are taken from a program of its own
     span = context.span(node)
-    if _is_for_nvml(scope, context):
+    if "nvml" in context.function_text(scope).lower():  # NVIDIA's library needs these numbers
         context.settle(span, "no-effect")
     _report(entry, span, entry.fix, scope, context)
 
 
-def assigned(node: ast.AST, scope: Scope, context: Context) -> None:
+def assigned(node: ast.Assign, scope: Scope, context: Context) -> None:
     """`os.environ["CUDA_VISIBLE_DEVICES"] = "0,1"`: how safe the fix is depends on the value."""
-    assert isinstance(node, ast.Assign)
     _read_to_refuse(node, scope, context)
     for target in node.targets:
         if isinstance(target, ast.Subscript) and not _MAPPINGS.isdisjoint(
@@ -88,9 +87,8 @@ def _read_to_refuse(node: ast.Assign, scope: Scope, context: Context) -> None:
         context.settle(context.span(key), "no-effect", node)
 
 
-def call(node: ast.AST, scope: Scope, context: Context) -> None:
+def call(node: ast.Call, scope: Scope, context: Context) -> None:
     """Variables set by a call, named as keywords, or set in a command line."""
-    assert isinstance(node, ast.Call)
     callee = node.func
     if isinstance(callee, ast.Attribute) and callee.attr not in _CALLED:
         return
@@ -108,9 +106,8 @@ def call(node: ast.AST, scope: Scope, context: Context) -> None:
         _words(node.args, context)
 
 
-def dictionary(node: ast.AST, scope: Scope, context: Context) -> None:
+def dictionary(node: ast.Dict, scope: Scope, context: Context) -> None:
     """`{**os.environ, "CUDA_VISIBLE_DEVICES": "0"}`."""
-    assert isinstance(node, ast.Dict)
     for key, value in zip(node.keys, node.values, strict=True):
         if isinstance(key, ast.Constant) and _is_known(key.value, context):
             _set(key, value, scope, context)
@@ -153,7 +150,7 @@ def _set(name: ast.expr, value: ast.expr, scope: Scope, context: Context) -> Non
         return
     entry = context.catalogue.variable(name.value)
     if entry is not None:
-        repeats = name.value in _FOR_REPEATING and _requests_determinism(scope, context)
+        repeats = name.value in _FOR_REPEATING and _REPEATS in context.function_text(scope)
         if repeats or (entry.becomes is None and not _is_wish(name, value, context)):
             context.settle(context.span(name), "no-effect")
         if isinstance(value, ast.Constant) and (
@@ -177,14 +174,6 @@ def _is_unconditional(node: ast.AST, context: Context) -> bool:
     return not context.code.text[line : line + 1].isspace()
 
 
-def _requests_determinism(scope: Scope, context: Context) -> bool:
-    """Whether a function also requests the determinism that counts on the NPU, or ends it."""
-    function = getattr(scope.function_parent() or scope, "node", None)
-    if not isinstance(function, Function):
-        return False
-    return "use_deterministic_algorithms(" in context.source(function)
-
-
 def _applicability(entry: EnvironmentEntry, value: ast.expr) -> Applicability:
     if not isinstance(value, ast.Constant) or not isinstance(value.value, str):
         return entry.fix
@@ -195,7 +184,7 @@ def _slow(name: str, value: str, span: Span, context: Context) -> None:
     """A value of an NPU variable that costs speed."""
     report = LaunchReport(context.code.text, context.catalogue, style=context.target.style)
     if report.look_up(Place.VARIABLE, name, value, span, span):
-        _take_over(report, context)
+        _take_over(report.findings, context)
 
 
 def _report(
@@ -228,19 +217,10 @@ def _report(
     )
 
 
-def _is_for_nvml(scope: Scope, context: Context) -> bool:
-    """Whether a function gets cards from NVIDIA's library, and needs their numbers there."""
-    function = getattr(scope.function_parent() or scope, "node", None)
-    return isinstance(function, Function) and "nvml" in context.source(function).lower()
-
-
 def _is_answered(entry: EnvironmentEntry, scope: Scope, context: Context) -> bool:
     """Whether the function names what the NPU has for this variable, and so was ported."""
-    function = getattr(scope.function_parent() or scope, "node", None)
     answers = {entry.becomes or "", *_ANSWER.findall(entry.note.en if entry.note else "")} - {""}
-    if not answers or not isinstance(function, Function):
-        return False
-    text = context.source(function)
+    text = context.function_text(scope) if answers else ""
     return any(re.search(rf"\b{answer}\b", text) for answer in answers)
 
 
@@ -264,8 +244,7 @@ def _read_shell(place: Span, script: str, context: Context) -> None:
     text = before + script + context.code.text[place.end :]
     report = LaunchReport(text, context.catalogue, style=context.target.style)
     shell_findings(report, *place)
-    report.finish()
-    _take_over(report, context)
+    _take_over(report.finish(), context)
 
 
 def _written_in(node: ast.expr, context: Context) -> tuple[Span, str] | None:
@@ -321,8 +300,7 @@ def _words(nodes: list[ast.expr], context: Context) -> None:
         words.append(Atom(place, context.code.text[slice(*place)]))
     report = LaunchReport(context.code.text, context.catalogue, style=context.target.style)
     command_words(report, words)
-    report.finish()
-    _take_over(report, context)
+    _take_over(report.finish(), context)
 
 
 def _verbatim(node: ast.expr, context: Context) -> Span | None:
@@ -334,10 +312,9 @@ def _verbatim(node: ast.expr, context: Context) -> Span | None:
     return Span(at, at + len(node.value)) if at >= 0 else None
 
 
-def _take_over(report: LaunchReport, context: Context) -> None:
+def _take_over(findings: Iterable[Finding], context: Context) -> None:
     """Of a command that a call starts `nvidia-smi` is found as a call, see `library_calls`."""
-    others = [f for f in report.findings if f.arguments["symbol"] != "nvidia-smi"]
-    take_over(others, context)
+    take_over((f for f in findings if f.arguments["symbol"] != "nvidia-smi"), context)
 
 
 def take_over(findings: Iterable[Finding], context: Context) -> None:

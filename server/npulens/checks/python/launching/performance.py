@@ -7,12 +7,14 @@ import ast
 import re
 from collections.abc import Iterator
 
-from npulens.catalog.model import Applicability, Edit, Fix, Rule
+from npulens.catalog.model import Applicability, Edit, Fix
+from npulens.checks.arguments import is_spread
 from npulens.checks.context import Context
 from npulens.checks.titles import use
 from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import Instance, qualified_names, resolve
 from npulens.syntax.scopes import Scope
+from npulens.syntax.values import last_name
 from npulens.syntax.walking import names_in
 from npulens.text.spans import Span
 
@@ -44,9 +46,8 @@ _NOT_EVERY_STEP = (
 )
 
 
-def call(node: ast.AST, scope: Scope, context: Context) -> None:
+def call(node: ast.Call, scope: Scope, context: Context) -> None:
     """Anomaly detection left on, loaders that read in this process, compilation for shapes."""
-    assert isinstance(node, ast.Call)
     if not context.facts.signs.trains:
         return
     names = frozenset(qualified_names(node.func, scope))
@@ -58,9 +59,8 @@ def call(node: ast.AST, scope: Scope, context: Context) -> None:
         _compile_mode(node, context)
 
 
-def loop(node: ast.AST, scope: Scope, context: Context) -> None:
+def loop(node: _Loop, scope: Scope, context: Context) -> None:
     """What every step of a training loop waits for."""
-    assert isinstance(node, _Loop)
     if not context.facts.signs.trains or not _is_step_loop(node):
         return
     for called in _every_step(node.body):
@@ -70,7 +70,8 @@ def loop(node: ast.AST, scope: Scope, context: Context) -> None:
         elif _reads_value(called):
             _report("sync-in-training-loop", called, context)
         elif context.facts.signs.pins_memory and _copies_batch(called, node):
-            _copy(called, context)
+            fixes = _added_keyword(called, "non_blocking=True", context)
+            _report("blocking-copy", called, context, fixes)
 
 
 def _anomaly(node: ast.Call, context: Context) -> None:
@@ -79,14 +80,14 @@ def _anomaly(node: ast.Call, context: Context) -> None:
     switched = values[0] if values else None
     takes_mode = "set_" in context.source(node.func)
     is_on = isinstance(switched, ast.Constant) and switched.value is True
-    if is_on if takes_mode else True:
+    if is_on or not takes_mode:
         _report("anomaly-detection", node, context)
 
 
 def _loader(node: ast.Call, scope: Scope, context: Context) -> None:
     given = {keyword.arg: keyword.value for keyword in node.keywords}
     positional = node.args
-    if None in given or any(isinstance(argument, ast.Starred) for argument in positional):
+    if is_spread(node):
         return  # `**options` may say anything
     workers = given.get("num_workers")
     if workers is None and len(positional) > _WORKERS_POSITION:
@@ -183,12 +184,8 @@ def _copies_batch(node: ast.Call, step: _Loop) -> bool:
 def _is_device(node: ast.expr) -> bool:
     if isinstance(node, ast.Constant):
         return isinstance(node.value, str) and node.value != "cpu"
-    name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
-    return "device" in name.lower() and "cpu" not in name.lower()
-
-
-def _copy(node: ast.Call, context: Context) -> None:
-    _report("blocking-copy", node, context, _added_keyword(node, "non_blocking=True", context))
+    name = last_name(node).lower()
+    return "device" in name and "cpu" not in name
 
 
 def _added_keyword(node: ast.Call, keyword: str, context: Context) -> list[Fix]:
@@ -213,7 +210,6 @@ def _report(
     fixes: list[Fix] | None = None,
     shown: ast.expr | None = None,
 ) -> None:
-    rule: Rule | None = context.catalogue.rule_named(name)
-    if rule is not None:
-        at = node if shown is None else shown
-        context.report(rule, context.span(at), context.source(at), fixes or [])
+    rule = context.catalogue.required(name)
+    at = node if shown is None else shown
+    context.report(rule, context.span(at), context.source(at), fixes or [])

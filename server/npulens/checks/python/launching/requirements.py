@@ -19,9 +19,8 @@ _NAMES = re.compile(r"require|\breqs\b|_reqs|extras|\b_?deps\b", re.IGNORECASE)
 """Names of lists and tables that go to `setup` under a name of their own."""
 
 
-def called(node: ast.AST, scope: Scope, context: Context) -> None:
+def called(node: ast.Call, scope: Scope, context: Context) -> None:
     """`setup(install_requires=["torch==1.10"], extras_require={"train": ["apex"]})`."""
-    assert isinstance(node, ast.Call)
     if not any(keyword.arg in _LISTS or keyword.arg == _TABLE for keyword in node.keywords):
         return
     if not any(getattr(value, "name", "") == _SETUP for value in resolve(node.func, scope)):
@@ -31,9 +30,8 @@ def called(node: ast.AST, scope: Scope, context: Context) -> None:
             _read(keyword.value, context)
 
 
-def assigned(node: ast.AST, scope: Scope, context: Context) -> None:
+def assigned(node: ast.Assign, scope: Scope, context: Context) -> None:
     """`install_requires = ["torch==1.10"]`, in a module that imports setuptools."""
-    assert isinstance(node, ast.Assign)
     names = [target.id for target in node.targets if isinstance(target, ast.Name)]
     if "setup" in context.facts.signs.decisive_words and any(map(_NAMES.search, names)):
         _read(node.value, context)

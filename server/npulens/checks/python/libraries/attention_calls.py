@@ -32,12 +32,13 @@ from npulens.text.spans import Span
 _LAST_NAMES = frozenset(name.rpartition(".")[2] for name in (*SIGNATURES, *UNSETTLED))
 
 
-def in_statement(node: ast.AST, scope: Scope, context: Context) -> None:
+def in_statement(
+    node: ast.Assign | ast.AnnAssign | ast.Return | ast.Expr, scope: Scope, context: Context
+) -> None:
     """`out = flash_attn_func(q, k, v).flatten(2)`: what is done first in a statement.
 
     Statements may be put before such a one, which other places need not know of.
     """
-    assert isinstance(node, (ast.Assign, ast.AnnAssign, ast.Return, ast.Expr))
     if not uses_libraries(context):
         return
     inner = node.value
@@ -58,9 +59,8 @@ def _done_first(node: ast.expr) -> ast.expr | None:
     return node.args[0] if node.args else None
 
 
-def called(node: ast.AST, scope: Scope, context: Context) -> None:
+def called(node: ast.Call, scope: Scope, context: Context) -> None:
     """A call anywhere else."""
-    assert isinstance(node, ast.Call)
     if uses_libraries(context):
         _report(node, None, scope, context)
 
@@ -71,9 +71,6 @@ def _report(node: ast.Call, statement: ast.stmt | None, scope: Scope, context: C
     if found is None:
         return False
     name, is_optional = found
-    rule = context.catalogue.rule_named(ATTENTION_CALL)
-    if rule is None:
-        return False
     span = context.span(node.func)
     if span in context.reported.spans:
         return True
@@ -90,7 +87,7 @@ def _report(node: ast.Call, statement: ast.stmt | None, scope: Scope, context: C
             facts = [f"{library}.{fact}" for fact in written.facts]
             fixes = _fixes(node, statement, written, scope, context)
     context.report(
-        rule,
+        context.catalogue.required(ATTENTION_CALL),
         span,
         name,
         fixes,
@@ -158,11 +155,7 @@ def _written(
 
 
 def _can_be_preceded(statement: ast.stmt | None, context: Context) -> bool:
-    return statement is not None and not _before_on_line(statement, context).strip()
-
-
-def _before_on_line(node: ast.stmt | ast.expr, context: Context) -> str:
-    return context.code.text[context.code.lines.starts[node.lineno - 1] : context.span(node).start]
+    return statement is not None and not context.before_on_line(statement).strip()
 
 
 def _fixes(
@@ -174,12 +167,12 @@ def _fixes(
     if remarks and not _can_be_preceded(statement, context):
         return []
     before = [*remarks, *written.before]
-    line = _before_on_line(node, context)
+    line = context.before_on_line(node)
     indentation = line[: len(line) - len(line.lstrip())]
     edits: tuple[Edit, ...] = (Edit(span, laid_out(written, len(line), indentation)),)
     if before and statement is not None:
         start = context.code.lines.starts[statement.lineno - 1]
-        margin = _before_on_line(statement, context)
+        margin = context.before_on_line(statement)
         edits = (Edit(Span(start, start), "".join(f"{margin}{b}\n" for b in before)), *edits)
     edits, need = with_plugin(edits, ImportNeed.PLUGIN_NAME, scope, context)
     module = ""

@@ -32,9 +32,8 @@ def given(setting: Given, scope: Scope, context: Context) -> None:
         _report(setting.value, scope, context)
 
 
-def in_call(node: ast.AST, scope: Scope, context: Context) -> None:
+def in_call(node: ast.Call, scope: Scope, context: Context) -> None:
     """`from_pretrained(path, use_flash_attention_2=True)`, `set_attn_implementation(...)`."""
-    assert isinstance(node, ast.Call)
     for keyword in node.keywords:
         if keyword.arg == _OLD_OPTION and getattr(keyword.value, "value", None) is True:
             _report_named(_OLD_OPTION, keyword, context)

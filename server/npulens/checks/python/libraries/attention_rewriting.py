@@ -52,34 +52,21 @@ class Written:
     facts: list[str] = field(default_factory=list)
 
 
+@dataclass
 class Writer:
     """Writes the call of the operator for one call of a library.
 
-    Args:
-        signature: The function that is called.
-        given: Its arguments by parameter.
-        scope: Where it is called.
-        source: Gives the text of a node.
-        line: Where it is called.
-        can_precede: Statements can be put before the call's own.
+    Its arguments come by parameter, `line` is where it is called, and `can_precede` says whether
+    statements can be put before its own.
     """
 
-    def __init__(
-        self,
-        signature: Signature,
-        given: Mapping[str, ast.expr],
-        scope: Scope,
-        source: Callable[[ast.AST], str],
-        line: int,
-        can_precede: bool,
-    ) -> None:
-        self._signature = signature
-        self._given = given
-        self._scope = scope
-        self._source = source
-        self._line = line
-        self._can_precede = can_precede
-        self._written = Written([])
+    signature: Signature
+    given: Mapping[str, ast.expr]
+    scope: Scope
+    source: Callable[[ast.AST], str]
+    line: int
+    can_precede: bool
+    _written: Written = field(default_factory=lambda: Written([]))
 
     def write(self) -> Written:
         """The new call.
@@ -87,24 +74,24 @@ class Writer:
         Raises:
             NotWritableError: Some argument has no counterpart, or is not known here.
         """
-        layout = "TND" if self._signature.has_lengths else "BSND"
+        layout = "TND" if self.signature.has_lengths else "BSND"
         tensors, like, heads = self._tensors(layout)
-        if self._signature.library == "xformers":
+        if self.signature.library == "xformers":
             layout, heads = self._layout_of_xformers(layout, heads)
-        size = self._size(like, "-1", -1)
+        size = self._size(like, -1)
         self._written.arguments += [*tensors, heads, f'"{layout}"', f"scale={self._scale(size)}"]
         self._add_dropout()
         if layout == "TND":
             self._add_lengths()
         self._add_mask(like)
-        deterministic = self._given.get("deterministic")
+        deterministic = self.given.get("deterministic")
         if deterministic is not None and ast.unparse(deterministic) not in ("False", "None"):
             self._written.facts.append("deterministic")
         return self._written
 
     def _tensors(self, layout: str) -> tuple[list[str], ast.expr, str]:
         """Query, key and value; a tensor that has the device of the query; the number of heads."""
-        given = self._given
+        given = self.given
         axis = _HEAD_AXIS[layout]
         index = ", ".join([":"] * axis)  # what is packed lies before the heads
         if "qkv" in given:
@@ -112,25 +99,25 @@ class Writer:
             if parts is not None:
                 return self._separate(parts, axis)
             packed = self._named(given["qkv"], "qkv")
-            texts = [f"{self._source(packed)}[{index}, {i}]" for i in range(3)]
-            return texts, packed, self._size(packed, str(axis + 1), axis + 1)
+            texts = [f"{self.source(packed)}[{index}, {i}]" for i in range(3)]
+            return texts, packed, self._size(packed, axis + 1)
         if "kv" in given:
             query = self._shaped(given["q"], "query")
             parts = _stacked(given["kv"], axis)
             if parts is not None:
-                texts = [self._source(part) for part in parts]
+                texts = [self.source(part) for part in parts]
             else:
                 packed = self._named(given["kv"], "kv")
-                texts = [f"{self._source(packed)}[{index}, {i}]" for i in range(2)]
-            texts = [self._source(query), *texts]
-            return texts, query, self._size(query, str(axis), axis)
+                texts = [f"{self.source(packed)}[{index}, {i}]" for i in range(2)]
+            texts = [self.source(query), *texts]
+            return texts, query, self._size(query, axis)
         names = ("q", "k", "v") if "q" in given else ("query", "key", "value")
         return self._separate([given[name] for name in names], axis)
 
     def _separate(self, parts: Sequence[ast.expr], axis: int) -> tuple[list[str], ast.expr, str]:
         query = self._shaped(parts[0], "query")
-        texts = [self._source(query), *(self._source(part) for part in parts[1:])]
-        return texts, query, self._size(query, str(axis), axis)
+        texts = [self.source(query), *(self.source(part) for part in parts[1:])]
+        return texts, query, self._size(query, axis)
 
     def _shaped(self, node: ast.expr, name: str) -> ast.expr:
         """A tensor whose shape can be read; if need be, with a statement that names it."""
@@ -143,32 +130,31 @@ class Writer:
         return node if is_plain(node) else self._hoisted(node, name)
 
     def _hoisted(self, node: ast.expr, name: str) -> ast.expr:
-        self._written.before.append(f"{self._free(name)} = {self._source(node)}")
-        if not self._can_precede or "\n" in self._source(node):
+        self._written.before.append(f"{self._free(name)} = {self.source(node)}")
+        if not self.can_precede or "\n" in self.source(node):
             raise NotWritableError("expression")
-        # Names made here are in no text: `_source` reads them off the node.
+        # Names made here are in no text: `source` reads them off the node.
         return ast.Name(self._free(name), ast.Load())
 
     def _free(self, name: str) -> str:
-        return name if not is_bound(name, self._scope) else f"attention_{name}"
+        return name if not is_bound(name, self.scope) else f"attention_{name}"
 
-    def _size(self, node: ast.expr, text: str, axis: int) -> str:
+    def _size(self, node: ast.expr, axis: int) -> str:
         """The size of a tensor along an axis."""
         node = of_same_shape(node)
         turned = self._turned(node)
         if turned is not None:
             inner, axes = turned
-            axis = axes.get(axis, axis)
-            return f"{self._source(of_same_shape(inner))}.shape[{axis}]"
-        return f"{self._source(node)}.shape[{text}]"
+            node, axis = of_same_shape(inner), axes.get(axis, axis)
+        return f"{self.source(node)}.shape[{axis}]"
 
     def _turned(self, node: ast.expr) -> tuple[ast.expr, Mapping[int, int]] | None:
         """What `_transposed` says, where tensors have four axes."""
-        return None if self._signature.has_lengths else _transposed(node)
+        return None if self.signature.has_lengths else _transposed(node)
 
     def _layout_of_xformers(self, layout: str, heads: str) -> tuple[str, str]:
         """Three dimensions are one head, which is what BSH means then."""
-        dimensions = rank(self._given["query"], self._scope, self._line)
+        dimensions = rank(self.given["query"], self.scope, self.line)
         if dimensions == 3:
             return "BSH", "1"
         if dimensions == 5:
@@ -178,33 +164,33 @@ class Writer:
         return layout, heads
 
     def _scale(self, size: str) -> str:
-        given = self._given.get("softmax_scale", self._given.get("scale"))
+        given = self.given.get("softmax_scale", self.given.get("scale"))
         default = f"{size} ** -0.5"
         if given is None or (isinstance(given, ast.Constant) and given.value is None):
             return default
-        text = self._source(given)
-        if is_number(given, self._scope):
+        text = self.source(given)
+        if is_number(given, self.scope):
             return text
         return f"{_operand(given, text)} or {default}"
 
     def _add_dropout(self) -> None:
-        given = self._given.get("dropout_p", self._given.get("p"))
+        given = self.given.get("dropout_p", self.given.get("p"))
         if given is None or (isinstance(given, ast.Constant) and not given.value):
             return
-        text = self._source(given)
+        text = self.source(given)
         self._written.arguments.append(f"keep_prob=1.0 - {_operand(given, text)}")
 
     def _add_lengths(self) -> None:
         """The ends of the sequences, on the host."""
-        given = self._given
+        given = self.given
         both = [given.get("cu_seqlens_q", given.get("cu_seqlens"))]
         both.append(given.get("cu_seqlens_k", both[0]))
         texts = [
-            f"{_operand(node, self._source(node), beside=False)}[1:].tolist()"
+            f"{_operand(node, self.source(node), beside=False)}[1:].tolist()"
             for node in both
             if node is not None
         ]
-        if texts[0] == texts[1] and self._can_precede and "\n" not in texts[0]:
+        if texts[0] == texts[1] and self.can_precede and "\n" not in texts[0]:
             name = self._free("sequence_ends")
             self._written.before.append(f"{name} = {texts[0]}")
             texts = [name, name]
@@ -220,22 +206,22 @@ class Writer:
         turned = self._turned(like)
         like = of_same_shape(like if turned is None else turned[0])
         written = self._written
-        written.mask, written.mode = _TRIANGLE.format(self._source(like)), mode
+        written.mask, written.mode = _TRIANGLE.format(self.source(like)), mode
         written.facts.append("top_left" if mode == TOP_LEFT else "bottom_right")
         if condition is not None and not is_repeatable(condition):
             raise NotWritableError("causal")
         if condition is not None:
-            text = self._source(condition)
+            text = self.source(condition)
             written.condition = f"({text})" if isinstance(condition, ast.IfExp) else text
 
     def _mask(self) -> tuple[int, ast.expr | None] | None:
         """The `sparse_mode`, and on what condition there is a mask at all."""
-        causal = self._given.get("causal")
+        causal = self.given.get("causal")
         if isinstance(causal, ast.Constant):
-            return (self._signature.alignment, None) if causal.value else None
+            return (self.signature.alignment, None) if causal.value else None
         if causal is not None:
-            return self._signature.alignment, causal
-        bias = self._given.get("attn_bias")
+            return self.signature.alignment, causal
+        bias = self.given.get("attn_bias")
         if bias is None:
             return None
         if isinstance(bias, ast.IfExp) and is_none(bias.orelse):
@@ -247,11 +233,11 @@ class Writer:
     def _mode(self, bias: ast.expr) -> int | None:
         """What a mask of xformers is, `None` for no mask."""
         if not isinstance(bias, ast.Call):
-            values = assigned_values(bias, self._scope)
+            values = assigned_values(bias, self.scope)
             bias = values[0] if len(values) == 1 else bias
         if is_none(bias):
             return None
-        for value in resolve(bias, self._scope) if isinstance(bias, ast.Call) else ():
+        for value in resolve(bias, self.scope) if isinstance(bias, ast.Call) else ():
             if isinstance(value, Instance) and value.name.startswith("xformers."):
                 mode = _MASKS.get(value.name.rpartition(".")[2])
                 if mode is not None:
@@ -262,10 +248,7 @@ class Writer:
 def laid_out(written: Written, column: int, indentation: str) -> str:
     """The new call as text, each argument on a line of its own if one line is too short.
 
-    Args:
-        written: The call.
-        column: Where it starts.
-        indentation: Of the line it starts on.
+    The call starts at a column of a line with such an indentation.
     """
     arguments = [*written.arguments, *_mask_arguments(written)]
     line = f"{OPERATOR}({', '.join(arguments)})[0]"

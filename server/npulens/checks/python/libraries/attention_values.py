@@ -3,9 +3,9 @@
 import ast
 from collections.abc import Iterator
 
-from npulens.syntax.bindings import Function
-from npulens.syntax.scopes import FunctionScope, Scope, receiver_class
-from npulens.syntax.values import dotted_name
+from npulens.syntax.bindings import Function, parameters_of
+from npulens.syntax.scopes import FunctionScope, Scope, function_of, receiver_class
+from npulens.syntax.values import dotted_name, last_name
 from npulens.syntax.walking import nodes_below
 
 _MAX_DEPTH = 6
@@ -78,12 +78,9 @@ def assigned_values(node: ast.expr, scope: Scope) -> list[ast.expr]:
 
 def _function_of(name: str, scope: Scope) -> Function | None:
     """The function that binds a name."""
-    current: Scope | None = scope
-    while current is not None:
-        if isinstance(current, FunctionScope) and name in current.names:
-            return None if isinstance(current.node, ast.Lambda) else current.node
-        current = current.parent
-    return None
+    functions = (each for each in scope.around() if isinstance(each, FunctionScope))
+    binding = next((each for each in functions if name in each.names), None)
+    return None if binding is None else function_of(binding)
 
 
 def _parameter(node: ast.expr, scope: Scope) -> ast.arg | None:
@@ -91,9 +88,7 @@ def _parameter(node: ast.expr, scope: Scope) -> ast.arg | None:
     function = _function_of(node.id, scope) if isinstance(node, ast.Name) else None
     if function is None or not isinstance(node, ast.Name):
         return None
-    arguments = function.args
-    parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    return next((parameter for parameter in parameters if parameter.arg == node.id), None)
+    return next((each for each, _ in parameters_of(function.args) if each.arg == node.id), None)
 
 
 def _assignments(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
@@ -149,9 +144,7 @@ def rank(node: ast.expr, scope: Scope, line: int, depth: int = 0) -> int | None:
 
 
 def _rank_of_call(node: ast.Call, scope: Scope, line: int, depth: int) -> int | None:
-    name = node.func.attr if isinstance(node.func, ast.Attribute) else None
-    if name is None and isinstance(node.func, ast.Name):
-        name = node.func.id
+    name = last_name(node.func)
     if name == "rearrange" and len(node.args) > 1:
         return _rank_of_pattern(node.args[1])
     if name == "map" and node.args and isinstance(node.args[0], ast.Lambda):

@@ -10,10 +10,12 @@ import re
 from npulens.catalog.model import Finding
 from npulens.catalog.project_model import ExtensionName
 from npulens.catalog.settlements import Settlement
+from npulens.checks.arguments import argument_of, keyword_of
 from npulens.checks.context import Context
 from npulens.checks.device_words import last_identifier
 from npulens.checks.entries import report_entry
 from npulens.checks.purpose import out_of_reach
+from npulens.checks.python.devices.import_statements import module_span
 from npulens.checks.segments.own_extensions import BOUND, EXTENSION, who_builds
 from npulens.checks.shared_rules import CUDA_EXTENSION, EXTENSION_CALL, EXTENSION_IMPORT
 from npulens.syntax.meanings import Member, Qualified, qualified_names, resolve
@@ -37,9 +39,8 @@ _ON_HOST = re.compile(r"version|compiler|\Ahas_|coco_?eval", re.IGNORECASE)
 """Operators that return how they were built, or count results on the CPU."""
 
 
-def built(node: ast.AST, scope: Scope, context: Context) -> None:
+def built(node: ast.Call, scope: Scope, context: Context) -> None:
     """`CUDAExtension("boxes", [...])` under whatever name, `load_inline(name, cpp, cuda)`."""
-    assert isinstance(node, ast.Call)
     _inline_sources(node, scope, context)
     _listed_sources(node, scope, context)
     if not isinstance(node.func, ast.Name):
@@ -55,18 +56,16 @@ def built(node: ast.AST, scope: Scope, context: Context) -> None:
 
 def _inline_sources(node: ast.Call, scope: Scope, context: Context) -> None:
     """`load_inline(name, cpp_sources, cuda_sources)`."""
-    by_name = any(keyword.arg == "cuda_sources" for keyword in node.keywords)
-    if not by_name and (len(node.args) < 3 or last_identifier(node.func) != "load_inline"):
+    by_name = keyword_of(node, "cuda_sources") is not None
+    if not by_name and last_identifier(node.func) != "load_inline":
         return
     if _INLINE not in qualified_names(node.func, scope):
         return
-    given = next((k.value for k in node.keywords if k.arg == "cuda_sources"), None)
-    given = given if given is not None else node.args[2] if len(node.args) > 2 else None
+    given = argument_of(node, "cuda_sources", 2)
     if given is None or (isinstance(given, ast.Constant) and not given.value):
         return
-    rule = context.catalogue.rule_named(CUDA_EXTENSION)
-    if rule is not None:
-        context.report(rule, context.span(node.func), _INLINE, [])
+    rule = context.catalogue.required(CUDA_EXTENSION)
+    context.report(rule, context.span(node.func), _INLINE, [])
 
 
 def _listed_sources(node: ast.Call, scope: Scope, context: Context) -> None:
@@ -75,19 +74,17 @@ def _listed_sources(node: ast.Call, scope: Scope, context: Context) -> None:
         return
     names = qualified_names(node.func, scope)
     symbol = next((name for name in names if name in _PLAIN_EXTENSIONS), None)
-    given = next((k.value for k in node.keywords if k.arg == "sources"), None)
-    given = given if given is not None else node.args[1] if len(node.args) > 1 else None
-    rule = context.catalogue.rule_named(CUDA_EXTENSION)
-    if symbol is None or given is None or rule is None:
+    given = argument_of(node, "sources", 1)
+    if symbol is None or given is None:
         return
     values = (getattr(part, "value", None) for part in nodes_below(given))
     if any(isinstance(value, str) and value.endswith(".cu") for value in values):
+        rule = context.catalogue.required(CUDA_EXTENSION)
         context.report(rule, context.span(node.func), symbol, [])
 
 
-def imported(node: ast.AST, scope: Scope, context: Context) -> None:
+def imported(node: ast.Import | ast.ImportFrom, scope: Scope, context: Context) -> None:
     """`import boxes_cuda`, `from . import _C`, `from .backend import kernels` of the project."""
-    assert isinstance(node, (ast.Import, ast.ImportFrom))
     extensions = context.facts.own.extensions
     if extensions.names.is_empty:
         return
@@ -101,7 +98,7 @@ def imported(node: ast.AST, scope: Scope, context: Context) -> None:
     whole = extensions.find(module) if node.module else None
     if whole is not None:
         bound = node.names[0].asname or node.names[0].name
-        _report_import(_module_span(node, context), module, bound, whole, context)
+        _report_import(module_span(node, context), module, bound, whole, context)
         return
     for alias in node.names:
         name = member_of(module, alias.name)
@@ -109,42 +106,33 @@ def imported(node: ast.AST, scope: Scope, context: Context) -> None:
         _report_import(context.span(alias), name, bound, extensions.find(name), context)
 
 
-def _module_span(node: ast.ImportFrom, context: Context) -> Span:
-    """The place of the module behind `from`."""
-    whole = context.span(node)
-    start = context.code.text.find(node.module or "", whole.start, whole.end)
-    return Span(start, start + len(node.module or "")) if start >= 0 else whole
-
-
-def loaded(node: ast.AST, scope: Scope, context: Context) -> None:
+def loaded(node: ast.Call, scope: Scope, context: Context) -> None:
     """`importlib.import_module("boxes_cuda")`, `torch.ops.load_library("build/boxes.so")`."""
-    assert isinstance(node, ast.Call)
     module = expression(node) if last_name(node.func) in IMPORTERS else None
     if isinstance(module, Imported):
         found = context.facts.own.extensions.find(module.qualified)
         _report_import(context.span(node.args[0]), module.qualified, "", found, context)
     elif last_identifier(node.func) == "load_library":
-        rule = context.catalogue.rule_named(EXTENSION_IMPORT)
         is_loader = _LIBRARY_LOADER in qualified_names(node.func, scope)
-        if rule is not None and is_loader and context.target.project.extensions.registered:
+        if is_loader and context.target.project.extensions.registered:
             arguments = {"symbol": _LIBRARY_LOADER, "replacement": "", EXTENSION: "torch.ops"}
+            rule = context.catalogue.required(EXTENSION_IMPORT)
             context.add(Finding(rule, context.span(node.func), arguments))
 
 
 def _report_import(
     span: Span, name: str, bound: str, found: ExtensionName | None, context: Context
 ) -> None:
-    rule = context.catalogue.rule_named(EXTENSION_IMPORT)
-    if found is None or rule is None or span in context.reported.spans:
+    if found is None or span in context.reported.spans:
         return
+    rule = context.catalogue.required(EXTENSION_IMPORT)
     arguments = {"symbol": name, "replacement": "", EXTENSION: found.module, BOUND: bound}
     note = who_builds(found, context.target.project)
     context.add(Finding(rule, span, arguments, note))
 
 
-def called(node: ast.AST, scope: Scope, context: Context) -> None:
+def called(node: ast.Call, scope: Scope, context: Context) -> None:
     """`_ext.nms(boxes)`, `torch.ops.detection.nms(boxes)`: operators of the project's CUDA code."""
-    assert isinstance(node, ast.Call)
     project = context.target.project
     if not (
         project.extensions.operators or project.extensions.registered or project.extensions.names
@@ -153,8 +141,7 @@ def called(node: ast.AST, scope: Scope, context: Context) -> None:
     if not isinstance(node.func, (ast.Name, ast.Attribute)):
         return
     span = context.span(node.func)
-    rule = context.catalogue.rule_named(EXTENSION_CALL)
-    if rule is None or span in context.reported.spans:
+    if span in context.reported.spans:
         return
     for value in resolve(node.func, scope):
         extension = (
@@ -168,6 +155,7 @@ def called(node: ast.AST, scope: Scope, context: Context) -> None:
                 BOUND: root_name(node.func),
             }
             other = Settlement("fallback") if _has_other_way(node, scope, context) else None
+            rule = context.catalogue.required(EXTENSION_CALL)
             context.add(Finding(rule, span, arguments), other)
             return
 

@@ -10,10 +10,9 @@ from npulens.checks.entries import report_entry
 from npulens.checks.optional_code import runs_on_request
 from npulens.checks.titles import use
 from npulens.syntax.meanings import Literal, qualified_names, resolve
-from npulens.syntax.scopes import FunctionScope, Scope
+from npulens.syntax.scopes import Scope, definitions_around, function_of
 from npulens.text.spans import Span
 
-_RULE = "nvidia-smi"
 _RUNNERS = frozenset(
     {
         "os.popen",
@@ -36,14 +35,7 @@ _WITH_OPTIONS = re.compile(r"\s*(?:[\w/.-]*/)?nvidia-smi\s+--?\w")
 _COMMAND = re.compile(r"(?:^|[\s;&|/(])nvidia-smi(?![\w-])")
 
 
-def called(node: ast.AST, scope: Scope, context: Context) -> None:
-    """A call of any kind that this file is about."""
-    assert isinstance(node, ast.Call)
-    _eight_bits(node, scope, context)
-    _nvidia_smi(node, scope, context)
-
-
-def _eight_bits(node: ast.Call, scope: Scope, context: Context) -> None:
+def eight_bits(node: ast.Call, scope: Scope, context: Context) -> None:
     """`from_pretrained(path, load_in_8bit=args.eight)`, which goes to bitsandbytes."""
     for keyword in node.keywords:
         if keyword.arg != "load_in_8bit":
@@ -59,13 +51,11 @@ def _eight_bits(node: ast.Call, scope: Scope, context: Context) -> None:
 
 def _is_in_skipped_test(scope: Scope, context: Context) -> bool:
     """Whether a test is left out where a library is missing: `@require_bitsandbytes`."""
-    node = scope.node if isinstance(scope, FunctionScope) else None
-    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        return False
-    return runs_on_request(node, context.source)
+    function = function_of(scope)
+    return function is not None and runs_on_request(function, context.source)
 
 
-def _nvidia_smi(node: ast.Call, scope: Scope, context: Context) -> None:
+def nvidia_smi(node: ast.Call, scope: Scope, context: Context) -> None:
     """`os.system("nvidia-smi")`, `subprocess.run(["nvidia-smi", "-L"])`."""
     if not node.args:
         return
@@ -85,28 +75,23 @@ def _nvidia_smi(node: ast.Call, scope: Scope, context: Context) -> None:
         return
     if not isinstance(first, ast.Constant) and any(map(_WITH_OPTIONS.match, texts)):
         return  # it is reported where it is written
-    rule = context.catalogue.rule_named(_RULE)
-    if rule is not None:
-        finder = "shutil.which" in qualified_names(node.func, scope)
-        fixes = _npu_smi(command, first, is_list, finder, context)
-        context.report(rule, context.span(first), "nvidia-smi", fixes, replacement="npu-smi info")
+    finder = "shutil.which" in qualified_names(node.func, scope)
+    fixes = _npu_smi(command, first, is_list, finder, context)
+    _report(context.span(first), fixes, context)
 
 
-def command_text(node: ast.AST, scope: Scope, context: Context) -> None:
+def command_text(node: ast.Constant, scope: Scope, context: Context) -> None:
     """`command = "nvidia-smi --query-gpu=name"`, which is run later on."""
-    assert isinstance(node, ast.Constant)
     value, span = node.value, context.span(node)
     is_command = isinstance(value, str) and _WITH_OPTIONS.match(value) is not None
     if not is_command or span in context.reported.spans:
         return
-    rule = context.catalogue.rule_named(_RULE)
-    if rule is not None and not _is_for_nvidia(scope):
-        context.report(rule, span, "nvidia-smi", [], replacement="npu-smi info")
+    if not _is_for_nvidia(scope):
+        _report(span, [], context)
 
 
-def command_list(node: ast.AST, scope: Scope, context: Context) -> None:
+def command_list(node: ast.List, scope: Scope, context: Context) -> None:
     """`self.run(["nvidia-smi", "-L"])`: a command for a helper of the project."""
-    assert isinstance(node, ast.List)
     first = node.elts[0] if node.elts else None
     if not isinstance(first, ast.Constant) or first.value != "nvidia-smi":
         return
@@ -115,22 +100,18 @@ def command_list(node: ast.AST, scope: Scope, context: Context) -> None:
         isinstance(option, ast.Constant) and str(option.value).startswith("-")
     )
     span = context.span(first)
-    rule = context.catalogue.rule_named(_RULE)
-    if rule is None or not is_command or span in context.reported.spans or _is_for_nvidia(scope):
-        return
-    fixes = _npu_smi(node, first, is_list=True, is_path=False, context=context)
+    if is_command and span not in context.reported.spans and not _is_for_nvidia(scope):
+        _report(span, _npu_smi(node, first, is_list=True, is_path=False, context=context), context)
+
+
+def _report(span: Span, fixes: list[Fix], context: Context) -> None:
+    rule = context.catalogue.required("nvidia-smi")
     context.report(rule, span, "nvidia-smi", fixes, replacement="npu-smi info")
 
 
 def _is_for_nvidia(scope: Scope) -> bool:
     """Whether the code is about NVIDIA by its name: `class CUDAAccelerator`."""
-    current: Scope | None = scope
-    while current is not None:
-        name = getattr(getattr(current, "node", None), "name", "")
-        if _NVIDIA.search(name):
-            return True
-        current = getattr(current, "owner", None) or current.parent
-    return False
+    return any(_NVIDIA.search(getattr(n, "name", "")) for n in definitions_around(scope))
 
 
 def _npu_smi(
@@ -151,17 +132,15 @@ def _npu_smi(
     return [Fix(use(" ".join(words)), Applicability.UNSAFE, (edit,))]
 
 
-def provider_list(node: ast.AST, scope: Scope, context: Context) -> None:
+def provider_list(node: ast.List, scope: Scope, context: Context) -> None:
     """A list of providers with that of the NPU among them is settled."""
-    assert isinstance(node, ast.List)
     for element in node.elts:
         if isinstance(element, ast.Constant) and element.value == "CANNExecutionProvider":
             context.optional.add(context.span(node))
 
 
-def provider(node: ast.AST, scope: Scope, context: Context) -> None:
+def provider(node: ast.Constant, scope: Scope, context: Context) -> None:
     """`"CUDAExecutionProvider"`, which ONNX Runtime passes over on the NPU."""
-    assert isinstance(node, ast.Constant)
     value = node.value
     if not isinstance(value, str) or not value.endswith("ExecutionProvider"):
         return

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import takewhile
 
 from npulens.catalog.messages import message
 from npulens.catalog.model import Applicability, Finding, Fix
@@ -11,13 +12,21 @@ from npulens.catalog.settlements import Settlement
 from npulens.catalog.tables import SymbolEntry
 from npulens.checks.context import Context
 from npulens.checks.device_words import last_identifier
-from npulens.checks.entries import exists, report_entry
+from npulens.checks.entries import exists, report_entry, report_symbol
 from npulens.checks.optional_code import parts_with_other_way, runs_on_request
-from npulens.checks.python.devices.import_statements import from_fix, written_name
+from npulens.checks.python.devices.import_statements import from_fix, module_span, written_name
 from npulens.checks.replacements import npu_fix
 from npulens.syntax.meanings import Qualified, resolve_name
 from npulens.syntax.scopes import ModuleScope, Scope, lookup, module_of
-from npulens.syntax.values import IMPORTERS, Imported, Name, dotted_name, expression, last_name
+from npulens.syntax.values import (
+    IMPORTERS,
+    Imported,
+    Name,
+    dotted_name,
+    expression,
+    last_name,
+    names_around,
+)
 from npulens.syntax.walking import nodes_below
 from npulens.text.spans import Span
 from npulens.verdicts.evidence import leaves
@@ -26,17 +35,18 @@ from npulens.verdicts.failing_imports import suppresses, tried_parts
 _APEX = "apex"
 
 
-def imported(node: ast.AST, scope: Scope, context: Context) -> None:
+def imported(node: ast.Import | ast.ImportFrom, scope: Scope, context: Context) -> None:
     """`import cupy`, `from apex.normalization import FusedLayerNorm`."""
-    assert isinstance(node, (ast.Import, ast.ImportFrom))
     if isinstance(node, ast.ImportFrom) and (node.level or not node.module):
         for alias in node.names:
             _settle_re_exported(alias, scope, context)
         return
     settled = context.fallback(node)
-    of_module = library_entry(getattr(node, "module", None) or "", context)
-    if of_module is not None:
-        _report_module(node, of_module, context, settled)
+    of_module = None
+    if isinstance(node, ast.ImportFrom):
+        of_module = library_entry(node.module or "", context)
+        if of_module is not None:
+            _report_module(node, of_module, context, settled)
     for alias in node.names:
         name = written_name(node, alias)
         entry = library_entry(name, context)
@@ -67,12 +77,12 @@ def _apex(alias: ast.alias, name: str, context: Context) -> None:
 
     An import that nothing uses fails without a build for the NPU all the same.
     """
-    rule = context.catalogue.rule_named("library-needs-npu-build")
-    if rule is not None and _APEX not in context.target.project.own_modules:
+    if _APEX not in context.target.project.own_modules:
         is_used = (
             name != _APEX or alias.asname is not None or _APEX in context.facts.signs.decisive_words
         )
         settled = Settlement("reported-at-use") if is_used else context.fallback(alias)
+        rule = context.catalogue.required("library-needs-npu-build")
         context.report(rule, context.span(alias), alias.name, [], settled=settled)
 
 
@@ -86,9 +96,8 @@ def _settle_own_copy(alias: ast.alias, root: str, context: Context) -> None:
         report_entry(alias, entry, [], context, Settlement("reported-at-build"))
 
 
-def loaded(node: ast.AST, scope: Scope, context: Context) -> None:
+def loaded(node: ast.Call, scope: Scope, context: Context) -> None:
     """`importlib.import_module("cupy")`, `__import__("cupy")`."""
-    assert isinstance(node, ast.Call)
     module = expression(node) if last_name(node.func) in IMPORTERS else None
     if isinstance(module, Imported):
         entry = library_entry(module.qualified, context)
@@ -98,26 +107,13 @@ def loaded(node: ast.AST, scope: Scope, context: Context) -> None:
 
 
 def _report_module(
-    node: ast.AST, entry: SymbolEntry, context: Context, settled: Settlement | None
+    node: ast.ImportFrom, entry: SymbolEntry, context: Context, settled: Settlement | None
 ) -> None:
     """The module behind `from`, once for all names of it that have nothing of their own."""
-    assert isinstance(node, ast.ImportFrom) and node.module is not None
     names = [written_name(node, alias) for alias in node.names]
     if all(library_entry(name, context) is not entry for name in names):
         return
-    whole = context.span(node)
-    start = context.code.text.find(node.module, whole.start, whole.end)
-    span = Span(start, start + len(node.module)) if start >= 0 else whole
-    context.report(
-        entry.rule,
-        span,
-        entry.symbol,
-        [],
-        replacement=entry.becomes or "",
-        note=entry.note,
-        severity=entry.severity,
-        settled=settled,
-    )
+    report_symbol(module_span(node, context), entry, [], context, settled)
 
 
 def _is_in_module(entry: SymbolEntry) -> bool:
@@ -126,9 +122,8 @@ def _is_in_module(entry: SymbolEntry) -> bool:
     return not owner[:1].isupper()
 
 
-def referenced(node: ast.AST, scope: Scope, context: Context) -> None:
+def referenced(node: ast.Attribute, scope: Scope, context: Context) -> None:
     """`xformers.ops.memory_efficient_attention`, which has a replacement of its own."""
-    assert isinstance(node, ast.Attribute)
     if not uses_libraries(context):
         return
     written = dotted_name(node)
@@ -168,9 +163,8 @@ def referenced(node: ast.AST, scope: Scope, context: Context) -> None:
         context.reported.findings[-1] = replace(found, arguments=arguments)
 
 
-def imported_name(node: ast.AST, scope: Scope, context: Context) -> None:
+def imported_name(node: ast.Name, scope: Scope, context: Context) -> None:
     """A use of what `from diff_gaussian_rasterization import GaussianRasterizer` brings."""
-    assert isinstance(node, ast.Name)
     if not context.may_be_brought(node, scope):
         return
     for value in resolve_name(Name(node.id), scope, (node.lineno, node.col_offset)):
@@ -242,27 +236,22 @@ def library_entry(qualified: str, context: Context) -> SymbolEntry | None:
     root = qualified.partition(".")[0]
     if root in context.target.project.own_modules:
         return None
-    while qualified and qualified not in plain:
-        entry = libraries.get(qualified)
-        if entry is not None:
-            return entry
-        qualified = qualified.rpartition(".")[0]
+    for name in takewhile(lambda name: name not in plain, names_around(qualified)):
+        if name in libraries:
+            return libraries[name]
     return _foreign(root, context) if root in context.target.project.extensions.foreign else None
 
 
-def _foreign(root: str, context: Context) -> SymbolEntry | None:
+def _foreign(root: str, context: Context) -> SymbolEntry:
     """What is known of a module from elsewhere whose name says that it is for CUDA."""
-    rule = context.catalogue.rule_named("cuda-library")
-    if rule is None:
-        return None
+    rule = context.catalogue.required("cuda-library")
     manual = Applicability.MANUAL
     note = message("check.cuda-by-name")
     return SymbolEntry(root, rule, None, manual, None, False, None, note, note.en)
 
 
-def tried(node: ast.AST, scope: Scope, context: Context) -> None:
+def tried(node: ast.Try, scope: Scope, context: Context) -> None:
     """`try: import apex`, `except ImportError: apex = None`."""
-    assert isinstance(node, ast.Try)
     if uses_libraries(context):
         switches = any(_switches_on(part, context) for s in node.body for part in nodes_below(s))
         _set_aside(tried_parts(node) if switches else parts_with_other_way(node), context)
@@ -276,14 +265,13 @@ def _switches_on(statement: ast.AST, context: Context) -> bool:
     return entry is not None and entry.is_of_library
 
 
-def suppressed(node: ast.AST, scope: Scope, context: Context) -> None:
+def suppressed(node: ast.With, scope: Scope, context: Context) -> None:
     """`with suppress(ImportError): import apex`."""
-    assert isinstance(node, ast.With)
     if uses_libraries(context) and suppresses(node):
         _set_aside(node.body, context)
 
 
-def tested(node: ast.AST, scope: Scope, context: Context) -> None:
+def tested(node: ast.If | ast.IfExp | ast.BoolOp, scope: Scope, context: Context) -> None:
     """`if is_flash_attn_available(): import flash_attn`, `has_triton and use_triton(x)`."""
     if not uses_libraries(context):
         return
@@ -291,7 +279,6 @@ def tested(node: ast.AST, scope: Scope, context: Context) -> None:
         if context.optional.without_libraries(node.values[0], scope) is isinstance(node.op, ast.Or):
             _set_aside(node.values[1:], context)
         return
-    assert isinstance(node, (ast.If, ast.IfExp))
     holds = context.optional.without_libraries(node.test, scope)
     body, others = (
         (node.body, node.orelse) if isinstance(node, ast.If) else ([node.body], [node.orelse])
@@ -303,9 +290,10 @@ def tested(node: ast.AST, scope: Scope, context: Context) -> None:
             _behind_exit(block, scope, context)
 
 
-def entered(node: ast.AST, scope: Scope, context: Context) -> None:
+def entered(
+    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, scope: Scope, context: Context
+) -> None:
     """A test that is skipped without a library, a class that refuses to be made without it."""
-    assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
     if not uses_libraries(context):
         return
     refuses = isinstance(node, ast.ClassDef) and any(

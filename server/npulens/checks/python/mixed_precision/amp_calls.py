@@ -8,12 +8,12 @@ import ast
 from dataclasses import replace
 
 from npulens.catalog.model import Applicability, Edit, Fix, Severity
-from npulens.catalog.tables import SymbolEntry
 from npulens.checks.arguments import is_spread, keyword_of, without
 from npulens.checks.context import Context
-from npulens.checks.entries import exists
+from npulens.checks.entries import exists, report_symbol
 from npulens.checks.replacements import npu_fix
 from npulens.checks.titles import use
+from npulens.syntax.bindings import Function, parameters_of
 from npulens.syntax.meanings import Literal, qualified_names, resolve
 from npulens.syntax.scopes import Scope
 from npulens.syntax.values import dotted_name
@@ -40,9 +40,8 @@ _POSITION_OF_ENABLED = 4
 """Of `torch.cuda.amp.GradScaler`; for the NPU it is `dynamic`."""
 
 
-def called(node: ast.AST, scope: Scope, context: Context) -> None:
+def called(node: ast.Call, scope: Scope, context: Context) -> None:
     """`torch.cuda.amp.autocast()`, `torch.amp.GradScaler("cuda")`."""
-    assert isinstance(node, ast.Call)
     if not _may_be_amp(node.func, context):
         return
     names = qualified_names(node.func, scope)
@@ -55,7 +54,9 @@ def called(node: ast.AST, scope: Scope, context: Context) -> None:
     if name in _CUDA_SCALERS:
         _positional_enabled(node, context)
     if name in _CALLS and isinstance(node.func, ast.Attribute):
-        _cuda_call(node, name, scope, context)
+        position = _enabled_keyword(node, context) if name in _CUDA_SCALERS else None
+        more = () if position is None else (position,)
+        _report(node.func, name, more, scope, context)
     elif name in _NEUTRAL_SCALERS:
         _neutral_scaler(node, name, scope, context)
 
@@ -66,25 +67,22 @@ def _is_switched_off(node: ast.Call) -> bool:
     return enabled is not None and getattr(enabled.value, "value", None) is False
 
 
-def type_named(node: ast.AST, scope: Scope, context: Context) -> None:
+def type_named(node: Function | ast.AnnAssign, scope: Scope, context: Context) -> None:
     """`scaler: torch.amp.GradScaler`: the annotation makes none, what makes it is looked at."""
     if not context.lookups.contains("GradScaler"):
         return
     if isinstance(node, ast.AnnAssign):
         annotations: list[ast.expr | None] = [node.annotation]
     else:
-        assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-        parameters = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
-        annotations = [*(parameter.annotation for parameter in parameters), node.returns]
+        annotations = [*(p.annotation for p, _ in parameters_of(node.args)), node.returns]
     for annotation in annotations:
         for part in () if annotation is None else nodes_below(annotation):
             if isinstance(part, ast.Attribute) and part.attr == "GradScaler":
                 context.settle_all((part,), "type-only")
 
 
-def compared(node: ast.AST, scope: Scope, context: Context) -> None:
+def compared(node: ast.Compare, scope: Scope, context: Context) -> None:
     """`getattr(torch.cuda.amp, "autocast") is not None`: is PyTorch new enough? It always is."""
-    assert isinstance(node, ast.Compare)
     if not context.lookups.contains("cuda.amp") or not isinstance(node.ops[0], (ast.Is, ast.IsNot)):
         return
     operands = node.left.args[:1] if isinstance(node.left, ast.Call) else [node.left]
@@ -111,9 +109,9 @@ def _may_be_amp(callee: ast.expr, context: Context) -> bool:
 
 def _positional_enabled(node: ast.Call, context: Context) -> None:
     """The fifth argument of the CUDA scaler switches it; that of the NPU scaler does not."""
-    rule = context.catalogue.rule_named("grad-scaler-position")
     edit = _enabled_keyword(node, context)
-    if rule is not None and edit is not None:
+    if edit is not None:
+        rule = context.catalogue.required("grad-scaler-position")
         source = context.source(node.args[-1])
         text = f"enabled={source}"
         fixes = [Fix(use(text), Applicability.SAFE, (edit,))]
@@ -129,15 +127,8 @@ def _enabled_keyword(node: ast.Call, context: Context) -> Edit | None:
     return None if "(" in before else Edit(Span(start, start), "enabled=")
 
 
-def _cuda_call(node: ast.Call, name: str, scope: Scope, context: Context) -> None:
-    position = _enabled_keyword(node, context) if name in _CUDA_SCALERS else None
-    more = () if position is None else (position,)
-    _report(node.func, name, more, scope, context)
-
-
-def decorated(node: ast.AST, scope: Scope, context: Context) -> None:
+def decorated(node: ast.FunctionDef, scope: Scope, context: Context) -> None:
     """`@torch.cuda.amp.custom_fwd`, a decorator that is not called."""
-    assert isinstance(node, ast.FunctionDef)
     for decorator in node.decorator_list:
         if isinstance(decorator, ast.Attribute) and decorator.attr in _DECORATORS:
             names = qualified_names(decorator, scope)
@@ -155,10 +146,7 @@ def _report(
         return
     fixes = npu_fix(node, written, entry, scope, context) if exists(entry, context) else []
     fixes = [replace(fix, edits=(*fix.edits, *more)) for fix in fixes]
-    becomes = entry.becomes or ""
-    context.report(
-        entry.rule, context.span(node), entry.symbol, fixes, replacement=becomes, note=entry.note
-    )
+    report_symbol(context.span(node), entry, fixes, context)
 
 
 def _neutral_scaler(node: ast.Call, name: str, scope: Scope, context: Context) -> None:
@@ -178,14 +166,9 @@ def _neutral_scaler(node: ast.Call, name: str, scope: Scope, context: Context) -
     if device is not None:
         context.reported.spans.add(context.span(device))
     removed = keyword if keyword is not None else device
-    context.report(
-        entry.rule,
-        context.span(node.func),
-        entry.symbol,
-        _scaler_fixes(node, removed, entry, scope, context),
-        replacement=entry.becomes or "",
-        note=entry.note,
-        severity=Severity.WARNING,
+    fixes = _scaler_fixes(node, removed, scope, context)
+    report_symbol(
+        context.span(node.func), replace(entry, severity=Severity.WARNING), fixes, context
     )
 
 
@@ -197,11 +180,7 @@ def _is_cuda(node: ast.expr, scope: Scope) -> bool:
 
 
 def _scaler_fixes(
-    node: ast.Call,
-    removed: ast.expr | ast.keyword | None,
-    entry: SymbolEntry,
-    scope: Scope,
-    context: Context,
+    node: ast.Call, removed: ast.expr | ast.keyword | None, scope: Scope, context: Context
 ) -> list[Fix]:
     fixes: list[Fix] = []
     cuda_entry = context.catalogue.symbols.get("torch.cuda.amp.GradScaler")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed, MigrationStyle
 from npulens.checks.context import Context
+from npulens.checks.entries import report_symbol
 from npulens.checks.titles import use
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.parsing import module_tree
@@ -35,25 +36,24 @@ class _Script:
 
     Attributes:
         alias: The name of `apex.amp`.
-        model: The name of the model, `optimizer` that of its optimizer.
+        model: The name of the model, `optimizer` that of its optimizer, `loss` that of its loss.
         block: The statements of a training step.
         backward: Index of `with amp.scale_loss(...)` among them.
         step: Index of `optimizer.step()` among them.
-        tree: The whole script.
     """
 
     alias: str
     model: str
     optimizer: str
+    loss: str
     block: list[ast.stmt]
     backward: int
     step: int
     tree: ast.Module
 
 
-def initialized(node: ast.AST, scope: Scope, context: Context) -> None:
+def initialized(node: ast.Assign, scope: Scope, context: Context) -> None:
     """`model, optimizer = amp.initialize(model, optimizer, opt_level="O1")`."""
-    assert isinstance(node, ast.Assign)
     call = node.value
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
         return  # of a name that was imported the use is found like any other
@@ -66,14 +66,7 @@ def initialized(node: ast.AST, scope: Scope, context: Context) -> None:
         fixes = [_fix(node, call, scope, context)]
     except _OtherShapeError:
         fixes = []
-    context.report(
-        entry.rule,
-        context.span(call.func),
-        entry.symbol,
-        fixes,
-        replacement=entry.becomes or "",
-        note=entry.note,
-    )
+    report_symbol(context.span(call.func), entry, fixes, context)
 
 
 def _fix(node: ast.Assign, call: ast.Call, scope: Scope, context: Context) -> Fix:
@@ -124,9 +117,10 @@ def _read(node: ast.Assign, call: ast.Call, context: Context) -> _Script:
     body = _body_around(tree, node)
     for block in _blocks(body):
         for index, statement in enumerate(block):
-            if _is_scaled_backward(statement, alias.id, optimizer):
+            loss = _scaled_loss(statement, alias.id, optimizer)
+            if loss is not None:
                 step = _step_index(block, index, optimizer)
-                return _Script(alias.id, model, optimizer, block, index, step, tree)
+                return _Script(alias.id, model, optimizer, loss, block, index, step, tree)
     raise _OtherShapeError
 
 
@@ -168,29 +162,11 @@ def _blocks(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
                 pending.append(statement.body)
 
 
-def _is_scaled_backward(statement: ast.stmt, alias: str, optimizer: str) -> bool:
-    """`with amp.scale_loss(loss, optimizer) as scaled_loss: scaled_loss.backward()`."""
-    if not isinstance(statement, ast.With) or len(statement.items) != 1:
-        return False
-    item = statement.items[0]
-    call = item.context_expr
-    if not isinstance(call, ast.Call) or not _is_use(call.func, alias, "scale_loss"):
-        return False
-    arguments = [argument.id for argument in call.args if isinstance(argument, ast.Name)]
-    _require(len(arguments) == len(call.args) == 2 and arguments[1] == optimizer)
-    _require(not call.keywords and isinstance(item.optional_vars, ast.Name))
-    scaled = getattr(item.optional_vars, "id", "")
-    _require([ast.unparse(inner) for inner in statement.body] == [f"{scaled}.backward()"])
-    return True
-
-
-def _is_use(node: ast.expr, alias: str, name: str) -> bool:
-    return (
-        isinstance(node, ast.Attribute)
-        and node.attr == name
-        and isinstance(node.value, ast.Name)
-        and node.value.id == alias
-    )
+def _scaled_loss(statement: ast.stmt, alias: str, optimizer: str) -> str | None:
+    """`loss` of `with amp.scale_loss(loss, optimizer) as scaled_loss: scaled_loss.backward()`."""
+    form = rf"with {alias}\.scale_loss\((\w+), {optimizer}\) as (\w+):\n +\2\.backward\(\)"
+    found = re.fullmatch(form, ast.unparse(statement)) if isinstance(statement, ast.With) else None
+    return None if found is None else found[1]
 
 
 def _step_index(block: list[ast.stmt], backward: int, optimizer: str) -> int:
@@ -201,18 +177,9 @@ def _step_index(block: list[ast.stmt], backward: int, optimizer: str) -> int:
     raise _OtherShapeError
 
 
-def _loss(script: _Script) -> str:
-    statement = script.block[script.backward]
-    assert isinstance(statement, ast.With)
-    call = statement.items[0].context_expr
-    assert isinstance(call, ast.Call) and isinstance(call.args[0], ast.Name)
-    return call.args[0].id
-
-
 def _new_line(statement: ast.stmt, context: Context) -> str:
     """A line end with the indentation of a statement, which must start its line."""
-    start = context.span(statement).start
-    indentation = context.code.text[context.code.lines.starts[statement.lineno - 1] : start]
+    indentation = context.before_on_line(statement)
     _require(not indentation.strip())
     return "\n" + indentation
 
@@ -221,7 +188,7 @@ def _backward_edit(script: _Script, context: Context) -> Edit:
     statement = script.block[script.backward]
     span = context.span(statement)
     _require("#" not in context.code.text[slice(*span)])
-    text = f"scaler.scale({_loss(script)}).backward()"
+    text = f"scaler.scale({script.loss}).backward()"
     if script.step > script.backward + 1:
         # The code between reads gradients, which apex had unscaled by then.
         text += f"{_new_line(statement, context)}scaler.unscale_({script.optimizer})"
@@ -244,8 +211,7 @@ def _master_params(script: _Script) -> list[ast.Call]:
         for statement in between
         for node in nodes_below(statement)
         if isinstance(node, ast.Call)
-        and _is_use(node.func, script.alias, "master_params")
-        and [ast.unparse(argument) for argument in node.args] == [script.optimizer]
+        and ast.unparse(node) == f"{script.alias}.master_params({script.optimizer})"
     ]
 
 
@@ -253,7 +219,7 @@ def _forward_edits(script: _Script, amp: str, context: Context) -> list[Edit]:
     """`with autocast():` around the statements from the first call of the model to the loss."""
     before = script.block[: script.backward]
     calls = [i for i, statement in enumerate(before) if _calls(statement, script.model)]
-    losses = [i for i, statement in enumerate(before) if _assigns(statement, _loss(script))]
+    losses = [i for i, statement in enumerate(before) if _assigns(statement, script.loss)]
     _require(bool(calls) and bool(losses) and calls[0] <= losses[-1])
     first, last = before[calls[0]], before[losses[-1]]
     end_line = last.end_lineno or last.lineno

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from npulens.catalog.messages import message
 from npulens.catalog.model import Severity
-from npulens.checks.arguments import keyword_of
+from npulens.checks.arguments import argument_of, keyword_of
 from npulens.checks.context import Context
-from npulens.syntax.bindings import Function
+from npulens.syntax.bindings import parameters_of
 from npulens.syntax.meanings import Instance, Literal, qualified_names, resolve
-from npulens.syntax.scopes import ClassScope, FunctionScope, ModuleScope, Scope
+from npulens.syntax.scopes import ModuleScope, Scope, definitions_around, function_of
 from npulens.syntax.values import last_name
 from npulens.syntax.walking import choices, nodes_below
 from npulens.text.spans import Span
@@ -29,9 +29,8 @@ _DEVICE_METHODS = frozenset({"cuda", "npu"})
 _CURRENT = Instance("torch.accelerator.current_accelerator")
 
 
-def double(node: ast.AST, scope: Scope, context: Context) -> None:
+def double(node: ast.Call, scope: Scope, context: Context) -> None:
     """`x.cuda().double()`, `torch.zeros(3, dtype=torch.float64, device="cuda")`."""
-    assert isinstance(node, ast.Call)
     if isinstance(node.func, ast.Attribute):
         _converted(node, node.func, scope, context)
     device, dtype = keyword_of(node, "device"), keyword_of(node, "dtype")
@@ -43,16 +42,16 @@ def double(node: ast.AST, scope: Scope, context: Context) -> None:
             _report_double(dtype.value, scope, context, likely=not is_sure)
     elif _sets_default(node, scope, context):
         _report_double(node.args[0], scope, context)
-    if isinstance(node.func, ast.Attribute) and _names_doubles(node, node.func):
+    if isinstance(node.func, ast.Attribute) and _names_doubles(node):
         if _was_moved(node.func, scope):
             _report_making(node, scope, context)
         elif _may_be_on_device(node.func, scope, context):
             _report_making(node, scope, context, likely=True)
 
 
-def _names_doubles(call: ast.Call, method: ast.Attribute) -> bool:
+def _names_doubles(call: ast.Call) -> bool:
     """Whether a call may make doubles, by its words alone, which is cheap to see."""
-    if method.attr in _METHODS:
+    if last_name(call.func) in _METHODS:
         return True
     values = (*call.args, *(keyword.value for keyword in call.keywords))
     return any(
@@ -65,11 +64,10 @@ def _names_doubles(call: ast.Call, method: ast.Attribute) -> bool:
 
 def _may_be_on_device(method: ast.Attribute, scope: Scope, context: Context) -> bool:
     """Whether a method is one of an argument, and nothing says that this is on the host."""
-    function = scope.node if isinstance(scope, FunctionScope) else None
-    if method.attr not in _CONVERTING or not isinstance(function, Function):
+    function = function_of(scope)
+    if method.attr not in _CONVERTING or function is None:
         return False
-    arguments = function.args
-    passed = {a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
+    passed = {parameter.arg for parameter, _ in parameters_of(function.args)}
     if _begins_with(method.value) not in passed - {"self", "cls"}:
         return False
     return _ON_HOST.search(context.source(function)) is None
@@ -77,7 +75,7 @@ def _may_be_on_device(method: ast.Attribute, scope: Scope, context: Context) -> 
 
 def _was_moved(method: ast.Attribute, scope: Scope) -> bool:
     """`value = torch.rand(2).cuda() * 0.01`, then `value.double()`: all its values are moved."""
-    function = scope.node if isinstance(scope, FunctionScope) else None
+    function = function_of(scope)
     if method.attr not in _CONVERTING or not isinstance(method.value, ast.Name):
         return False
     values = [
@@ -123,7 +121,7 @@ def _sets_default(node: ast.Call, scope: Scope, context: Context) -> bool:
 
 def _converted(node: ast.Call, method: ast.Attribute, scope: Scope, context: Context) -> None:
     """A method that puts on the device after one that makes doubles, the reverse, or both."""
-    if method.attr == "to" and _names_doubles(node, method):
+    if method.attr == "to" and _names_doubles(node):
         values = [*node.args, *(keyword.value for keyword in node.keywords)]
         if any(_on_device(value, scope) for value in values):
             for value in values:
@@ -132,33 +130,30 @@ def _converted(node: ast.Call, method: ast.Attribute, scope: Scope, context: Con
     if not isinstance(inner, ast.Call) or not isinstance(inner.func, ast.Attribute):
         return
     for making, moving in ((inner, node), (node, inner)):
-        assert isinstance(making.func, ast.Attribute)
-        if _names_doubles(making, making.func) and _moves(moving, scope):
+        if _names_doubles(making) and _moves(moving, scope):
             _report_making(making, scope, context)
 
 
 def _report_making(call: ast.Call, scope: Scope, context: Context, *, likely: bool = False) -> None:
     """A call that makes doubles; `likely` if the tensor may also be on the host."""
-    assert isinstance(call.func, ast.Attribute)
-    dtype = keyword_of(call, "dtype")
+    method, dtype = last_name(call.func), keyword_of(call, "dtype")
     if dtype is not None and any(n.startswith("torch.") for n in qualified_names(call.func, scope)):
         _report_double(dtype.value, scope, context)
-    if call.func.attr in ("to", "type"):
+    if method in ("to", "type"):
         for value in [*call.args, *(keyword.value for keyword in call.keywords)]:
             _report_double(value, scope, context, likely=likely)
-    elif call.func.attr in _METHODS and not call.args and not call.keywords:
+    elif method in _METHODS and not call.args and not call.keywords:
         end = context.span(call.func).end
-        span = Span(end - len(call.func.attr), end)
-        _report_place(span, f".{call.func.attr}()", context, likely=likely)
+        _report_place(Span(end - len(method), end), f".{method}()", context, likely=likely)
 
 
 def _moves(call: ast.Call, scope: Scope) -> bool:
     """Whether a call puts a tensor or a module on the device."""
-    assert isinstance(call.func, ast.Attribute)
-    if call.func.attr in _DEVICE_METHODS:
+    method = last_name(call.func)
+    if method in _DEVICE_METHODS:
         return True
     values = [*call.args, *(keyword.value for keyword in call.keywords)]
-    return call.func.attr == "to" and any(_on_device(value, scope) for value in values)
+    return method == "to" and any(_on_device(value, scope) for value in values)
 
 
 def _on_device(node: ast.expr, scope: Scope) -> bool:
@@ -192,72 +187,48 @@ def _report_double(node: ast.expr, scope: Scope, context: Context, *, likely: bo
 
 
 def _report_place(span: Span, symbol: str, context: Context, *, likely: bool) -> None:
-    rule = context.catalogue.rule_named("double-on-device")
-    if rule is not None and span not in context.reported.spans:
+    if span not in context.reported.spans:
+        rule = context.catalogue.required("double-on-device")
         note, severity = (message("check.if-on-the-npu"), Severity.INFO) if likely else (None, None)
         context.report(rule, span, symbol, [], note=note, severity=severity)
 
 
-def deterministic(node: ast.AST, scope: Scope, context: Context) -> None:
+def deterministic(node: ast.Call, scope: Scope, context: Context) -> None:
     """`torch.use_deterministic_algorithms(True)` where collectives decide about the sums too."""
-    assert isinstance(node, ast.Call)
     if not context.facts.signs.evidence.collectives_unordered:
         return
-    mode = keyword_of(node, "mode")
-    value = node.args[0] if node.args else mode and mode.value
+    value = argument_of(node, "mode", 0)
     if not isinstance(value, ast.Constant) or value.value is not True:
         return
     name = "torch.use_deterministic_algorithms"
-    rule = context.catalogue.rule_named("deterministic-collectives")
-    if rule is not None and name in qualified_names(node.func, scope):
+    if name in qualified_names(node.func, scope):
+        rule = context.catalogue.required("deterministic-collectives")
         context.report(rule, context.span(node.func), name, [])
 
 
-def training_loop(node: ast.AST, scope: Scope, context: Context) -> None:
+def training_loop(node: ast.For | ast.While, scope: Scope, context: Context) -> None:
     """`for batch in loader: ... loss.backward() ... optimizer.step()` in a script."""
-    assert isinstance(node, (ast.For, ast.While))
-    if not context.facts.signs.evidence.trains_in_full_precision or _in_class(scope):
+    if not context.facts.signs.evidence.trains_in_full_precision:
+        return
+    if any(isinstance(node, ast.ClassDef) for node in definitions_around(scope)):
         return
     if not (isinstance(scope, ModuleScope) or context.facts.signs.evidence.is_script):
         return
     calls = list(_method_calls(node))
-    backward = next((c for c in calls if _is_backward(c)), None)
-    steps = any(_is_step(c) for c in calls)
-    rule = context.catalogue.rule_named("no-mixed-precision")
-    if backward is None or not steps or rule is None:
+    backward = (call for call, owner, name in calls if name == "backward" and "loss" in owner)
+    loss = next(backward, None)
+    if loss is None or not any(name == "step" and "opt" in owner for _, owner, name in calls):
         return
-    span = context.span(backward)
+    span = context.span(loss)
     if span not in context.reported.spans:
-        context.report(rule, span, context.source(backward), [])
+        rule = context.catalogue.required("no-mixed-precision")
+        context.report(rule, span, context.source(loss), [])
 
 
-def _in_class(scope: Scope | None) -> bool:
-    while scope is not None:
-        if isinstance(scope, ClassScope) or getattr(scope, "owner", None) is not None:
-            return True
-        scope = scope.parent
-    return False
-
-
-def _method_calls(node: ast.stmt) -> Iterator[ast.Call]:
-    """Calls of methods of names, each a statement of its own."""
+def _method_calls(node: ast.stmt) -> Iterator[tuple[ast.Call, str, str]]:
+    """Calls that are statements, each with the name in small letters that it is a method of."""
     for inner in nodes_below(node):
         if isinstance(inner, ast.Expr) and isinstance(inner.value, ast.Call):
             callee = inner.value.func
             if isinstance(callee, ast.Attribute) and isinstance(callee.value, ast.Name):
-                yield inner.value
-
-
-def _is_backward(call: ast.Call) -> bool:
-    assert isinstance(call.func, ast.Attribute)
-    return call.func.attr == "backward" and "loss" in _receiver(call).lower()
-
-
-def _is_step(call: ast.Call) -> bool:
-    assert isinstance(call.func, ast.Attribute)
-    return call.func.attr == "step" and "opt" in _receiver(call).lower()
-
-
-def _receiver(call: ast.Call) -> str:
-    assert isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name)
-    return call.func.value.id
+                yield inner.value, callee.value.id.lower(), callee.attr

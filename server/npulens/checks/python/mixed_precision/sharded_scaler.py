@@ -20,20 +20,18 @@ _QUALIFIED = f"torch.distributed.fsdp.sharded_grad_scaler.{NAME}"
 _DEVICE = 'device="npu"'
 
 
-def called(node: ast.AST, scope: Scope, context: Context) -> None:
+def called(node: ast.Call, scope: Scope, context: Context) -> None:
     """A call without a device; one with `"cuda"` is found by that word."""
-    assert isinstance(node, ast.Call)
     if not context.lookups.contains(NAME) or _QUALIFIED not in qualified_names(node.func, scope):
         return
-    rule = context.catalogue.rule_named(GRAD_SCALER)
-    if rule is None or node.args or keyword_of(node, "device") is not None or is_spread(node):
+    if node.args or keyword_of(node, "device") is not None or is_spread(node):
         return
     opened = context.span(node.func).end + 1
     if context.code.text[opened - 1 : opened] != "(":
         return
     edit = Edit(Span(opened, opened), f"{_DEVICE}, " if node.keywords else _DEVICE)
     context.report(
-        rule,
+        context.catalogue.required(GRAD_SCALER),
         context.span(node.func),
         context.source(node.func),
         [Fix(use(f"{NAME}({_DEVICE})"), Applicability.SAFE, (edit,))],

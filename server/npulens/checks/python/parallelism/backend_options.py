@@ -22,9 +22,8 @@ _DECLARING = frozenset(
 _List = ast.List | ast.Tuple | ast.Set
 
 
-def declared(node: ast.AST, scope: Scope, context: Context) -> None:
+def declared(node: ast.Call, scope: Scope, context: Context) -> None:
     """`add_argument("--backend", default="nccl", choices=["nccl", "gloo"])`."""
-    assert isinstance(node, ast.Call)
     if last_identifier(node.func) not in _DECLARING or context.facts.shim.is_active:
         return
     word = WORDS[Meaning.BACKEND]
@@ -85,10 +84,10 @@ def _renamed(node: ast.expr, context: Context) -> Edit:
 
 
 def _report(nodes: list[ast.expr], edits: list[Edit], scope: Scope, context: Context) -> None:
-    rule = context.catalogue.rule_named(WORDS[Meaning.BACKEND].rule)
+    rule = context.catalogue.required(WORDS[Meaning.BACKEND].rule)
     for node in nodes:
         span = context.span(node)
-        if rule is None or span in context.reported.spans:
+        if span in context.reported.spans:
             continue
         replacement = _renamed(node, context).replacement
         fixes = []

@@ -24,7 +24,6 @@ from npulens.syntax.bindings import bindings_of
 from npulens.syntax.meanings import canonical
 from npulens.syntax.scopes import ModuleNames, ModuleScope
 from npulens.syntax.walking import nodes_below
-from npulens.text.lines import LineMap
 from npulens.verdicts.conditions import Known
 
 _OFFERED = re.compile(r"DataParallel\w*(?:Strategy|Plugin)\Z")
@@ -37,9 +36,8 @@ def with_whole_module(
     """The findings, those about `DataParallel` with what the rest of the module says of them."""
     if not any(finding.rule.name == DATA_PARALLEL_RULE for finding in findings):
         return list(findings)
-    tree, text = module.tree, module.text
-    tests = dict(_imports_for_tests(tree, LineMap(text)))
-    edits = one_process_per_card(tree, text, known) if module.is_complete else ()
+    tests = dict(_imports_for_tests(module))
+    edits = one_process_per_card(module.tree, module.text, known) if module.is_complete else ()
     title = use("torch.nn.parallel.DistributedDataParallel")
     fix = Fix(title, Applicability.UNSAFE, edits, isolation="one process per card")
     kept: list[Finding] = []
@@ -54,7 +52,7 @@ def with_whole_module(
     return kept
 
 
-def _imports_for_tests(tree: ast.Module, lines: LineMap) -> Iterator[tuple[int, Severity | None]]:
+def _imports_for_tests(module: WholeModule) -> Iterator[tuple[int, Severity | None]]:
     """Where `DataParallel` is imported only to check whether a model is wrapped.
 
     With it comes how much that matters: not at all where `DistributedDataParallel` is requested
@@ -62,17 +60,17 @@ def _imports_for_tests(tree: ast.Module, lines: LineMap) -> Iterator[tuple[int, 
     """
     imported = [
         (alias, alias.asname or alias.name)
-        for node in nodes_below(tree)
+        for node in module.nodes
         if isinstance(node, ast.ImportFrom) and node.module and not node.level
         for alias in node.names
         if canonical(f"{node.module}.{alias.name}") in DATA_PARALLEL
     ]
     if not imported:
         return
-    module = ModuleScope(ModuleNames([bindings_of(tree.body, ())]), 0)
+    scope = ModuleScope(ModuleNames([bindings_of(module.tree.body, ())]), 0)
     together: set[ast.AST] = set()
     checked: set[ast.AST] = set()
-    for node in nodes_below(tree):
+    for node in module.nodes:
         tested = tested_class(node)
         if tested is not None:
             checked.update((tested, *alternatives(tested)))
@@ -80,17 +78,17 @@ def _imports_for_tests(tree: ast.Module, lines: LineMap) -> Iterator[tuple[int, 
         if refused is not None:
             together.update((refused, *alternatives(refused)))
         beside = list(alternatives(node))
-        if any(is_distributed_wrapper(part, module) for part in beside):
+        if any(is_distributed_wrapper(part, scope) for part in beside):
             together.update(beside)
         if isinstance(node, ast.ClassDef) and _OFFERED.search(node.name):
             together.update(part for statement in node.body for part in nodes_below(statement))
     for alias, name in imported:
         uses = [
             node
-            for node in nodes_below(tree)
+            for node in module.nodes
             if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
         ]
-        start = lines.offset(alias.lineno, alias.col_offset)
+        start = module.lines.span(alias).start
         if uses and together.issuperset(uses):
             yield start, None
         elif uses and (together | checked).issuperset(uses):

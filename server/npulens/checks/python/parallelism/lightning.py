@@ -28,9 +28,8 @@ _OWN_PRECISION = ("deepspeed", "fsdp", "xla")
 """Beginnings of strategies that bring a precision plugin of their own."""
 
 
-def called(node: ast.AST, scope: Scope, context: Context) -> None:
+def called(node: ast.Call, scope: Scope, context: Context) -> None:
     """`Trainer(gpus=2)`, `Trainer(strategy="dp")`, `Fabric(precision="16-mixed")`."""
-    assert isinstance(node, ast.Call)
     callee = _made(node.func)
     is_named = last_identifier(callee) in _CLASSES
     if not is_named and not any(keyword.arg in _REQUESTS for keyword in node.keywords):
@@ -49,10 +48,9 @@ def called(node: ast.AST, scope: Scope, context: Context) -> None:
     if not context.facts.shim.is_active and _is_for_device(node, gpus):
         _precision(node, context)
     if _chooses_itself(node, callee, scope):
-        rule = context.catalogue.rule_named(AUTO_ACCELERATOR)
+        rule = context.catalogue.required(AUTO_ACCELERATOR)
         note = None if callee is node.func else message("check.lightning-options")
-        if rule is not None:
-            context.report(rule, context.span(node.func), context.source(node.func), [], note=note)
+        context.report(rule, context.span(node.func), context.source(node.func), [], note=note)
 
 
 def _made(callee: ast.expr) -> ast.expr:
@@ -80,11 +78,9 @@ def _chooses_itself(node: ast.Call, callee: ast.expr, scope: Scope) -> bool:
 
 def _accelerator(callee: ast.expr, scope: Scope, context: Context) -> ParameterEntry | None:
     """What is known of the accelerator of a class of Lightning."""
-    for name in qualified_names(callee, scope):
-        for entry in context.catalogue.parameters.get(name, ()):
-            if entry.meaning is Meaning.ACCELERATOR:
-                return entry
-    return None
+    known = context.catalogue.parameters
+    entries = (entry for n in qualified_names(callee, scope) for entry in known.get(n, ()))
+    return next((entry for entry in entries if entry.meaning is Meaning.ACCELERATOR), None)
 
 
 def _is_one_of(node: ast.expr, values: frozenset[object]) -> bool:
@@ -92,13 +88,11 @@ def _is_one_of(node: ast.expr, values: frozenset[object]) -> bool:
 
 
 def _data_parallel(value: ast.expr, context: Context) -> None:
-    rule = context.catalogue.rule_named(DATA_PARALLEL_RULE)
-    span = context.span(value)
-    if rule is not None:
-        source = context.source(value)
-        text = source.replace("dp", "ddp", 1)
-        fix = Fix(use(text), Applicability.UNSAFE, (Edit(span, text),))
-        context.report(rule, span, source, [fix], replacement=text)
+    rule = context.catalogue.required(DATA_PARALLEL_RULE)
+    span, source = context.span(value), context.source(value)
+    text = source.replace("dp", "ddp", 1)
+    fix = Fix(use(text), Applicability.UNSAFE, (Edit(span, text),))
+    context.report(rule, span, source, [fix], replacement=text)
 
 
 def _is_for_device(node: ast.Call, gpus: ast.keyword | None) -> bool:
@@ -118,6 +112,6 @@ def _text(keyword: ast.keyword) -> str:
 
 def _precision(node: ast.Call, context: Context) -> None:
     precision = keyword_of(node, "precision")
-    rule = context.catalogue.rule_named("lightning-precision")
-    if precision is not None and rule is not None and _is_one_of(precision.value, _AUTOCAST):
+    if precision is not None and _is_one_of(precision.value, _AUTOCAST):
+        rule = context.catalogue.required("lightning-precision")
         context.report(rule, context.span(precision), context.source(precision), [])

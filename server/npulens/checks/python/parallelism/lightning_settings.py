@@ -5,9 +5,8 @@ options, fields and parameters. A module without Lightning may mean anything by 
 """
 
 import ast
-from collections.abc import Iterator
 
-from npulens.catalog.tables import Meaning, ParameterEntry
+from npulens.catalog.tables import Meaning
 from npulens.checks.context import Context
 from npulens.checks.device_words import WORDS
 from npulens.checks.given import Given
@@ -32,17 +31,11 @@ def given(setting: Given, scope: Scope, context: Context) -> None:
 
 
 def _report(value: ast.Constant, context: Context) -> None:
-    entry = next(_entries(context), None)
-    is_auto = value.value == "auto"
-    rule = entry.rule if entry is not None else None
-    if is_auto:
-        rule = context.catalogue.rule_named(AUTO_ACCELERATOR)
+    known = context.catalogue.parameters.get("lightning.Trainer", ())
+    entry = next((entry for entry in known if entry.meaning is Meaning.ACCELERATOR), None)
     span = context.span(value)
-    if entry is not None and rule is not None and span not in context.reported.spans:
+    if entry is not None and span not in context.reported.spans:
+        is_auto = value.value == "auto"
+        rule = context.catalogue.required(AUTO_ACCELERATOR) if is_auto else entry.rule
         note = None if is_auto else entry.note
         context.report(rule, span, context.source(value), [], note=note)
-
-
-def _entries(context: Context) -> Iterator[ParameterEntry]:
-    known = context.catalogue.parameters.get("lightning.Trainer", ())
-    return (entry for entry in known if entry.meaning is Meaning.ACCELERATOR)

@@ -4,8 +4,9 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from npulens.catalog.messages import message
-from npulens.catalog.model import Applicability, Edit, Fix, Rule, Severity
+from npulens.catalog.model import Applicability, Edit, Fix, Severity
 from npulens.catalog.tables import Meaning
+from npulens.checks.arguments import keyword_of
 from npulens.checks.context import Context
 from npulens.checks.device_words import WORDS, report_likely
 from npulens.checks.shared_rules import DATA_PARALLEL_RULE
@@ -13,8 +14,8 @@ from npulens.checks.titles import use
 from npulens.fixes.distributed import DATA_PARALLEL
 from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import Qualified, qualified_names, resolve_name
-from npulens.syntax.scopes import FunctionScope, Scope
-from npulens.syntax.values import Name
+from npulens.syntax.scopes import FunctionScope, Scope, function_of
+from npulens.syntax.values import Name, last_name
 from npulens.syntax.walking import choices, nodes_below
 
 _DISTRIBUTED = frozenset(
@@ -50,8 +51,7 @@ def is_attribute_of_wrapper(node: ast.expr) -> bool:
 
 def is_distributed_wrapper(node: ast.expr, scope: Scope) -> bool:
     """Whether an expression is `DistributedDataParallel`, of PyTorch or of who wraps it again."""
-    name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
-    if name.endswith("DistributedDataParallel"):
+    if last_name(node).endswith("DistributedDataParallel"):
         return True
     return bool(_DISTRIBUTED.intersection(qualified_names(node, scope)))
 
@@ -109,12 +109,12 @@ def wrapper_test(node: ast.AST, scope: Scope, context: Context) -> None:
     if tested is None:
         return
     wrappers_together(tested, scope, context)
-    rule = context.catalogue.rule_named(DATA_PARALLEL_RULE)
+    rule = context.catalogue.required(DATA_PARALLEL_RULE)
     for part in (tested, *alternatives(tested)):
         if not is_attribute_of_wrapper(part) or context.span(part) in context.reported.spans:
             continue
         names = DATA_PARALLEL.intersection(qualified_names(part, scope))
-        if names and rule is not None:
+        if names:
             entry = context.catalogue.symbols[min(names)]
             context.report(
                 rule,
@@ -126,9 +126,8 @@ def wrapper_test(node: ast.AST, scope: Scope, context: Context) -> None:
             )
 
 
-def compared_backend(node: ast.AST, scope: Scope, context: Context) -> None:
+def compared_backend(node: ast.Compare, scope: Scope, context: Context) -> None:
     """`dist.get_backend() == dist.Backend.NCCL`, which `transfer_to_npu` does not change."""
-    assert isinstance(node, ast.Compare)
     if not context.facts.shim.is_active or context.code.mentions_npu(node):
         return
     for side in (node.left, *node.comparators):
@@ -142,12 +141,11 @@ def compared_backend(node: ast.AST, scope: Scope, context: Context) -> None:
                 context.report(entry.rule, span, entry.symbol, [fix], replacement=text)
 
 
-def chosen_barrier(node: ast.AST, scope: Scope, context: Context) -> None:
+def chosen_barrier(node: ast.Assign, scope: Scope, context: Context) -> None:
     """`ids = get_backend() == "nccl"`, if it only decides which cards a barrier gets.
 
     A barrier of another backend takes no `device_ids`, and needs none.
     """
-    assert isinstance(node, ast.Assign)
     if not context.lookups.contains("barrier(") or not isinstance(node.targets[0], ast.Name):
         return
     sides = [
@@ -157,11 +155,11 @@ def chosen_barrier(node: ast.AST, scope: Scope, context: Context) -> None:
         for side in (part.left, *part.comparators)
         if _is_nccl(side)
     ]
-    function = getattr(scope, "node", None)
-    if not sides or not isinstance(function, Function):
+    function = function_of(scope)
+    if not sides or function is None:
         return
-    choices = [n for n in nodes_below(function) if isinstance(n, ast.IfExp) and _is_barrier(n)]
-    decided = {choice.test for choice in choices if isinstance(choice.test, ast.Name)}
+    choices = [node for node in nodes_below(function) if isinstance(node, ast.IfExp)]
+    decided = {c.test for c in choices if _is_barrier(c.body) and _is_barrier(c.orelse)}
     uses = [
         part
         for part in nodes_below(function)
@@ -173,39 +171,27 @@ def chosen_barrier(node: ast.AST, scope: Scope, context: Context) -> None:
         context.settle_all(sides, "no-effect")
 
 
-def conditional_barrier(node: ast.AST, scope: Scope, context: Context) -> None:
+def conditional_barrier(node: ast.If, scope: Scope, context: Context) -> None:
     """`if get_backend() == "nccl": barrier(device_ids=...)` with a plain `barrier()` otherwise."""
-    assert isinstance(node, ast.If)
     if not context.lookups.contains("barrier(") or not isinstance(node.test, ast.Compare):
         return
-    in_body = len(node.body) == 1 and _calls_barrier(node.body[0])
-    if in_body and any(
-        _calls_barrier(part) for other in node.orelse for part in nodes_below(other)
-    ):
-        sides = (node.test.left, *node.test.comparators)
-        context.settle_all(sides, "no-effect")
+    others = (part for other in node.orelse for part in nodes_below(other))
+    if len(node.body) == 1 and _calls_barrier(node.body[0]) and any(map(_calls_barrier, others)):
+        context.settle_all((node.test.left, *node.test.comparators), "no-effect")
 
 
 def _calls_barrier(node: ast.AST) -> bool:
-    call = node.value if isinstance(node, ast.Expr) else None
-    callee = call.func if isinstance(call, ast.Call) else None
+    return isinstance(node, ast.Expr) and _is_barrier(node.value)
+
+
+def _is_barrier(node: ast.expr) -> bool:
+    """`dist.barrier()`."""
+    callee = node.func if isinstance(node, ast.Call) else None
     return isinstance(callee, ast.Attribute) and callee.attr == "barrier"
 
 
-def _is_barrier(node: ast.IfExp) -> bool:
-    """`dist.barrier(device_ids=[...]) if a else dist.barrier()`."""
-    calls = (node.body, node.orelse)
-    return all(
-        isinstance(call, ast.Call)
-        and isinstance(call.func, ast.Attribute)
-        and call.func.attr == "barrier"
-        for call in calls
-    )
-
-
-def chosen_number(node: ast.AST, scope: Scope, context: Context) -> None:
+def chosen_number(node: ast.IfExp, scope: Scope, context: Context) -> None:
     """`600 if backend == "nccl" else 1800`: NCCL's own number, and the usual one for HCCL."""
-    assert isinstance(node, ast.IfExp)
     if not isinstance(node.test, ast.Compare) or not all(
         isinstance(part, ast.Constant) and isinstance(part.value, (int, float))
         for part in (node.body, node.orelse)
@@ -248,10 +234,10 @@ def _is_nccl(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value == "nccl"
 
 
-def device_ids(node: ast.AST, scope: Scope, context: Context) -> None:
+def device_ids(node: ast.Call, scope: Scope, context: Context) -> None:
     """`DistributedDataParallel(model, device_ids=[0, 1])`: one process has one card."""
-    assert isinstance(node, ast.Call)
-    given = next((k.value for k in node.keywords if k.arg == "device_ids"), None)
+    keyword = keyword_of(node, "device_ids")
+    given = None if keyword is None else keyword.value
     if not isinstance(given, (ast.List, ast.Tuple)) or not given.elts:
         return
     numbers = [e.value for e in given.elts if isinstance(e, ast.Constant)]
@@ -259,17 +245,14 @@ def device_ids(node: ast.AST, scope: Scope, context: Context) -> None:
         return
     if not _DISTRIBUTED.intersection(qualified_names(node.func, scope)):
         return
-    rule = context.catalogue.rule_named(
-        "several-device-ids" if len(numbers) > 1 else "fixed-device-id"
-    )
-    fixes: list[Fix] = []
-    place = (node.lineno, node.col_offset)
-    if rule is None or context.span(given) in context.reported.spans:
+    if context.span(given) in context.reported.spans:
         return
-    if scope_binds("local_rank", scope, place):
+    fixes: list[Fix] = []
+    if scope_binds("local_rank", scope, (node.lineno, node.col_offset)):
         edit = Edit(context.span(given), "[local_rank]")
         fixes.append(Fix(use("[local_rank]"), Applicability.UNSAFE, (edit,)))
-    source = context.source(given)
+    name = "several-device-ids" if len(numbers) > 1 else "fixed-device-id"
+    rule, source = context.catalogue.required(name), context.source(given)
     context.report(rule, context.span(given), source, fixes, replacement="[local_rank]")
 
 
@@ -280,22 +263,18 @@ def scope_binds(name: str, scope: Scope, place: tuple[int, int]) -> bool:
     )
 
 
-def reduction(node: ast.AST, scope: Scope, context: Context) -> None:
+def reduction(node: ast.Call, scope: Scope, context: Context) -> None:
     """`dist.all_reduce(t)` of a tensor that is made with `dtype=torch.float64` just before."""
-    assert isinstance(node, ast.Call)
     if not node.args or not _REDUCTIONS.intersection(qualified_names(node.func, scope)):
         return
-    rule = context.catalogue.rule_named("collective-dtype")
     for made in _made(node.args[0], scope):
-        if rule is None or not _is_on_accelerator(made):
-            continue
-        for keyword in _keywords(made):
+        for keyword in _keywords(made) if _is_on_accelerator(made) else ():
             if keyword.arg == "dtype":
                 for chosen in choices(keyword.value):
-                    _reduced_double(chosen, rule, scope, context)
+                    _reduced_double(chosen, scope, context)
 
 
-def _reduced_double(node: ast.expr, rule: Rule, scope: Scope, context: Context) -> None:
+def _reduced_double(node: ast.expr, scope: Scope, context: Context) -> None:
     """The type of a tensor that is reduced, if it is one that HCCL refuses."""
     span = context.span(node)
     if span in context.reported.spans or not _DOUBLE.intersection(qualified_names(node, scope)):
@@ -303,6 +282,7 @@ def _reduced_double(node: ast.expr, rule: Rule, scope: Scope, context: Context) 
     written = context.code.text[slice(*span)]
     text = written.rpartition(".")[0] + ".float32" if "." in written else ""
     fixes = [Fix(use(text), Applicability.UNSAFE, (Edit(span, text),))] if text else []
+    rule = context.catalogue.required("collective-dtype")
     context.report(rule, span, written, fixes, replacement="torch.float32")
 
 

@@ -13,9 +13,8 @@ _OPTIONS = "options"
 """Of an actor or a task, whatever it is."""
 
 
-def requested(node: ast.AST, scope: Scope, context: Context) -> None:
+def requested(node: ast.Call, scope: Scope, context: Context) -> None:
     """`@ray.remote(num_gpus=1)`, `Worker.options(num_gpus=0.5)`, `tune.run(..., {"gpu": 1})`."""
-    assert isinstance(node, ast.Call)
     named = [
         keyword for keyword in node.keywords if keyword.arg in _NUMBERS or keyword.arg == _TABLE
     ]
@@ -32,15 +31,13 @@ def requested(node: ast.AST, scope: Scope, context: Context) -> None:
 
 
 def _report(place: ast.keyword | ast.Constant, context: Context) -> None:
-    rule = context.catalogue.rule_named("gpu-resource")
     is_none = isinstance(place, ast.keyword) and (
         isinstance(place.value, ast.Constant) and not place.value.value
     )
-    if rule is not None and not is_none:
+    if not is_none:
+        rule, note = context.catalogue.required("gpu-resource"), message("check.ray-resource")
         symbol = place.arg if isinstance(place, ast.keyword) else str(place.value)
-        context.report(
-            rule, context.span(place), symbol or "", [], note=message("check.ray-resource")
-        )
+        context.report(rule, context.span(place), symbol or "", [], note=note)
 
 
 def _in_table(table: ast.expr) -> list[ast.Constant]:
