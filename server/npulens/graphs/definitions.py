@@ -45,8 +45,17 @@ class FunctionHere:
         """The name of `self`, if it is a method that has one."""
         if self._owner is None or (self.node.decorator_list and "staticmethod" in self.decorators):
             return None
-        arguments = [*self.node.args.posonlyargs, *self.node.args.args]
-        return arguments[0].arg if arguments else None
+        return self.positional[0].arg if self.positional else None
+
+    @property
+    def positional(self) -> list[ast.arg]:
+        """The parameters that can be given by place, `self` among them."""
+        return [*self.node.args.posonlyargs, *self.node.args.args]
+
+    @property
+    def parameters(self) -> list[ast.arg]:
+        """All parameters but those for the rest."""
+        return [*self.positional, *self.node.args.kwonlyargs]
 
     @property
     def decorators(self) -> frozenset[str]:

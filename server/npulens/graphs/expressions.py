@@ -162,10 +162,6 @@ class Expressions:
         self.values([*generator.ifs, node.elt], frame)
         frame.names = before
 
-    def call(self, node: ast.Call, frame: Frame) -> Node:
-        """What a call computes."""
-        raise NotImplementedError
-
     def _not_followed(self, node: ast.expr, frame: Frame) -> Node:
         """Comprehensions, lambdas, dictionaries, f-strings: known by the names they read."""
         frame.capture(node)
@@ -223,7 +219,8 @@ class Expressions:
             return negate(self.graph, operand)
         if isinstance(node.op, ast.Not):
             return self.negation(operand)
-        return self.graph.node("logical_not", (operand,)) if _inverts(node.op) else operand
+        is_inverted = isinstance(node.op, ast.Invert)
+        return self.graph.node("logical_not", (operand,)) if is_inverted else operand
 
     def _sequence(self, node: ast.Tuple | ast.List, frame: Frame) -> Node:
         values = []
@@ -330,7 +327,3 @@ _OTHER_OPERATORS: dict[type[ast.operator], str] = {
     ast.LShift: "left_shift",
     ast.RShift: "right_shift",
 }
-
-
-def _inverts(operator: ast.unaryop) -> bool:
-    return isinstance(operator, ast.Invert)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -94,7 +94,7 @@ class Frame:
         """Bind a name; `also` says that its value was changed and not replaced."""
         self.names[name] = value
         if self.record is not None:
-            before = self.binders.get(name, frozenset()) if also else frozenset()
+            before = self.binders.get(name, _NO_STATEMENTS) if also else _NO_STATEMENTS
             self.binders[name] = before | {self.statement}
 
     def place(self, node: ast.expr | ast.stmt, value: Node) -> None:
@@ -131,4 +131,18 @@ class Frame:
     def merge_binders(self, other: State) -> None:
         """After two ways of running, either may have bound a name."""
         for name, statements in other.binders.items():
-            self.binders[name] = self.binders.get(name, frozenset()) | statements
+            self.binders[name] = self.binders.get(name, _NO_STATEMENTS) | statements
+
+
+class Call(NamedTuple):
+    """A call with the values of its arguments, in the function that makes it."""
+
+    node: ast.Call
+    positional: Sequence[Node]
+    keywords: Mapping[str, Node]
+    frame: Frame
+
+    @property
+    def arguments(self) -> tuple[Node, ...]:
+        """All of them, those by name last."""
+        return (*self.positional, *self.keywords.values())
