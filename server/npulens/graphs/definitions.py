@@ -48,6 +48,15 @@ class FunctionHere:
         return self.positional[0].arg if self.positional else None
 
     @property
+    def scopes(self) -> Iterator[FunctionScope]:
+        """Its own and those of the functions around it, the innermost first."""
+        scope: Scope | None = self.scope
+        while scope is not None:
+            if isinstance(scope, FunctionScope):
+                yield scope
+            scope = scope.parent
+
+    @property
     def positional(self) -> list[ast.arg]:
         """The parameters that can be given by place, `self` among them."""
         return [*self.node.args.posonlyargs, *self.node.args.args]

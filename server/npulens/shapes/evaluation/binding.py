@@ -14,6 +14,7 @@ from npulens.shapes.values.shape_values import (
     Tensor,
     Value,
     either,
+    element_of,
 )
 from npulens.shapes.values.symbolic_dims import Dim, closed
 
@@ -38,7 +39,7 @@ class Binding(Calls):
             self.with_parts.add(target.value.id)
             self.names[f"{target.value.id}.{target.attr}"] = value
         elif isinstance(target, ast.Starred):
-            self.bind(target.value, Items(self.element_of(value)))
+            self.bind(target.value, Items(element_of(value)))
         elif isinstance(target, ast.Subscript):
             self._bind_part(target, value)
 
@@ -77,7 +78,7 @@ class Binding(Calls):
                 Number(dim.text if dim.text != "?" else text, dim.sources, dim.is_rest)
                 for dim, text in zip(dims, texts, strict=True)
             ]
-        part = self.element_of(value)
+        part = element_of(value)
         return [Number(e.id) if _is_length(e, part) else part for e in target.elts]
 
     def name_dimensions(self, target: ast.expr, value: ast.expr) -> None:

@@ -1,10 +1,9 @@
 """What indexing makes of shapes, and where it finds the places of a mask first."""
 
 import ast
-from typing import Any
 
 from npulens.catalog.messages import message
-from npulens.shapes.evaluation.shape_frames import Frame
+from npulens.shapes.evaluation.shape_expressions import Expressions
 from npulens.shapes.values.shape_rules import (
     BOOLEAN_MASK,
     HOST_READ,
@@ -24,6 +23,7 @@ from npulens.shapes.values.shape_values import (
     Tensor,
     Value,
     items_of,
+    on_device,
     sources_of,
 )
 from npulens.shapes.values.symbolic_dims import (
@@ -42,12 +42,8 @@ from npulens.shapes.values.symbolic_dims import (
 _MASK_COST, _STORE_COST, _SIZE_COST, _READ_COST = 55, 30, 55, 40
 
 
-class Indexing(Frame):
+class Indexing(Expressions):
     """The part of an evaluation that is about square brackets."""
-
-    def read(self, node: ast.expr | None) -> Value:
-        """What an expression is; see `shape_expressions.py`."""
-        raise NotImplementedError
 
     def subscript(self, node: ast.Subscript) -> Value:
         """What `x[...]` is."""
@@ -142,7 +138,7 @@ class Indexing(Frame):
     ) -> None:
         cursor.is_fixed = cursor.is_fixed and index.is_fixed
         if index.kind == "bool":
-            sources: Sources = NO_SOURCES
+            sources = NO_SOURCES
             if not (index.on_host and owner.on_host):
                 sources = self.report(
                     BOOLEAN_MASK,
@@ -167,53 +163,41 @@ class Indexing(Frame):
         sources: Sources = dim.sources
         window = _window(part)
         if window is not None and part.lower is not None:
-            lower = self.read(part.lower)
-            if isinstance(lower, Tensor) and not lower.on_host and lower.is_sure:
+            if on_device(self.read(part.lower)):
                 self.report(HOST_READ, node, message("shape.host-numbers"), _READ_COST)
             part = ast.Slice(upper=window)
         bounds = [self.read(bound) for bound in (part.lower, part.upper, part.step) if bound]
         for bound in bounds:
-            if isinstance(bound, Tensor) and not bound.on_host and bound.is_sure:
-                if bound.is_fixed:
-                    self.report(HOST_READ, node, message("shape.host-numbers"), _READ_COST)
-                    continue
-                sources |= self.report(
-                    SIZE_FROM_DATA, node, message("shape.fixed-size"), _SIZE_COST, is_shape=True
-                )
-            elif isinstance(bound, Number) and bound.sources:
-                if self.are_values(bound.sources):
-                    found = self.report(
-                        SIZE_FROM_DATA,
-                        node,
-                        message("shape.fixed-size"),
-                        _SIZE_COST,
-                        synchronizes=False,
-                        is_shape=True,
-                    )
-                    sources |= found
-                else:
-                    sources |= bound.sources
+            if on_device(bound) and bound.is_fixed:
+                self.report(HOST_READ, node, message("shape.host-numbers"), _READ_COST)
+            elif on_device(bound):
+                sources |= self.sized_by_data(node, synchronizes=True)
+            elif isinstance(bound, Number) and self.are_values(bound.sources):
+                sources |= self.sized_by_data(node, synchronizes=False)
+            elif isinstance(bound, Number):
+                sources |= bound.sources
         if not bounds:
             return dim
         upper = bounds[0] if part.lower is None and part.step is None else None
         text = upper.text if isinstance(upper, Number) and not upper.text.startswith("-") else "?"
         return Dim(text, sources)
 
+    def sized_by_data(self, node: ast.AST, *, synchronizes: bool) -> Sources:
+        """Report a length that is a value which was read."""
+        advice = message("shape.fixed-size")
+        return self.report(
+            SIZE_FROM_DATA, node, advice, _SIZE_COST, synchronizes=synchronizes, is_shape=True
+        )
+
     def _length(self, shape: Shape, node: ast.expr, index: Value) -> Value:
         if isinstance(node, ast.Slice):
             lower, upper = self._bounds(node)
-            if not shape.is_open and node.step is None:
-                dims = shape.lead[lower:upper]
-                return items_of(tuple(Number(d.text, d.sources, d.is_rest) for d in dims))
-            if upper is not None and 0 <= (lower or 0) <= upper <= len(shape.lead):
-                dims = shape.lead[lower:upper]
-                return items_of(tuple(Number(d.text, d.sources, d.is_rest) for d in dims))
+            is_known = not shape.is_open and node.step is None
+            if is_known or (upper is not None and 0 <= (lower or 0) <= upper <= len(shape.lead)):
+                return items_of(tuple(Number(*dim) for dim in shape.lead[lower:upper]))
             return Items(CONSTANT)
         number = index.value if isinstance(index, Number) else None
-        if number is None:
-            return Number("?", shape.sources)
-        dim = shape.at(number)
-        return Number(dim.text, dim.sources, dim.is_rest)
+        return Number("?", shape.sources) if number is None else Number(*shape.at(number))
 
     def _element(self, owner: Items, node: ast.expr, index: Value) -> Value:
         if isinstance(node, ast.Slice):
@@ -230,7 +214,7 @@ class Indexing(Frame):
         return owner.each
 
     def _bounds(self, node: ast.Slice) -> tuple[int | None, int | None]:
-        values: list[Any] = [None if b is None else self.read(b) for b in (node.lower, node.upper)]
+        values = [self.read(bound) for bound in (node.lower, node.upper)]
         first, second = (v.value if isinstance(v, Number) else None for v in values)
         return first, second
 
@@ -285,10 +269,13 @@ class _Cursor:
 
     def pick(self, shape: Shape) -> None:
         """A tensor or list of numbers; several are taken together."""
+        self._pick(shape)
+        self.shape = self.shape.without(self.place)
+
+    def _pick(self, shape: Shape) -> None:
         if not self._picked:
             self._picked_at = self.place
         self._picked.append(shape)
-        self.shape = self.shape.without(self.place)
 
     def mask(self, rank: int | None, dim: Dim) -> None:
         """A mask selects from as many dimensions as it has."""
@@ -298,9 +285,7 @@ class _Cursor:
             behind = self.shape.lead[self.place + 1 :] if self.place >= 0 else ()
             hidden = self.shape.hidden.union(*(d.sources for d in behind))
             self.shape = Shape(lead, True, (), hidden)
-            if not self._picked:
-                self._picked_at = self.place
-            self._picked.append(closed(dim))
+            self._pick(closed(dim))
             return
         for _ in range(max(rank - 1, 0)):
             self.shape = self.shape.without(self.place)
@@ -336,9 +321,7 @@ def _are_alike(owner: Tensor, mask: Tensor) -> bool:
 
 def _is_mask(value: Value) -> bool:
     """Whether an index is surely a mask that the device has."""
-    if not isinstance(value, Tensor) or value.kind != "bool" or not value.is_sure:
-        return False
-    return not (value.on_host or value.is_fixed)
+    return on_device(value) and value.kind == "bool" and not value.is_fixed
 
 
 def _is_ellipsis(node: ast.expr) -> bool:

@@ -2,13 +2,12 @@
 
 import ast
 
-from npulens.graphs.definitions import FunctionHere
+from npulens.graphs.definitions import ClassHere, FunctionHere
+from npulens.shapes.evaluation.builtins import BUILTINS
 from npulens.shapes.evaluation.callers import named_parameters
-from npulens.shapes.evaluation.shape_expressions import on_device
 from npulens.shapes.evaluation.shape_frames import MAX_CALLS, MAX_DEPTH, PassedArguments
 from npulens.shapes.evaluation.shape_libraries import Libraries
 from npulens.shapes.evaluation.tensor_evidence import TENSOR_METHODS
-from npulens.shapes.operators.builtins import BUILTINS
 from npulens.shapes.operators.factories import NEW, is_host_device, kind_of_type, made
 from npulens.shapes.operators.layers import layer_result
 from npulens.shapes.operators.shape_operators import TRANSFERS
@@ -29,20 +28,23 @@ from npulens.shapes.values.shape_values import (
     Table,
     Tensor,
     Value,
+    any_of,
     are_deep,
     either,
+    element_of,
     is_on_host,
     items_of,
+    on_device,
     sources_of,
 )
 
-_NUMBERS = frozenset({"dim", "ndimension", "element_size", "data_ptr", "get_device", "stride"})
-_FLAGS = frozenset({"is_contiguous", "is_floating_point", "is_complex", "is_pinned"})
+_NUMBERS = frozenset(
+    {"dim", "ndimension", "element_size", "data_ptr", "get_device", "stride", "is_contiguous"}
+    | {"is_floating_point", "is_complex", "is_pinned"}
+)
 _LISTS = frozenset(
     {"append", "extend", "insert", "copy", "pop", "index", "count", "remove", "sort"}
 )
-
-
 _OF_TABLES = frozenset({"items", "keys", "values", "get", "pop", "update"})
 
 
@@ -60,6 +62,8 @@ class Calls(Libraries):
         name = self.qualified(node.func) if isinstance(node.func, (ast.Name, ast.Attribute)) else ""
         if name.endswith(".multi_apply"):
             return self._for_each(node)
+        if name in self.session.definitions.functions:
+            return self.named_function(node, name)
         if name:
             return self.library(node, name)
         if isinstance(node.func, ast.Attribute):
@@ -79,10 +83,9 @@ class Calls(Libraries):
     def _method(self, node: ast.Call, callee: ast.Attribute) -> Value:
         owner = self.function.owner
         if isinstance(callee.value, ast.Name) and callee.value.id == self.receiver:
-            if owner is not None:
-                method = self.session.definitions.method(owner, callee.attr)
-                if method is not None:
-                    return self._own(node, method, is_of_self=method.owner is owner)
+            method = self._method_of(owner, callee.attr)
+            if method is not None:
+                return self._own(node, method, is_of_self=method.owner is owner)
             return self._called(node, self._attribute(callee))
         value = self.read(callee.value)
         if isinstance(value, Tensor):
@@ -97,17 +100,17 @@ class Calls(Libraries):
             return self._of_table(node, callee, value)
         if isinstance(value, Layers) and callee.attr in ("values", "items"):
             return Items(value.each)
-        if isinstance(value, Layer) and value.definition is not None:
-            method = self.session.definitions.method(value.definition, callee.attr)
-            if method is not None:
-                return self._own(node, method)
-        if isinstance(value, Items) and callee.attr in TENSOR_METHODS:
-            one = Tensor(on_host=is_on_host(value.each), is_sure=False)
-            return self._of_tensor(node, callee, one)
-        if value is UNKNOWN and callee.attr in TENSOR_METHODS:
-            return self._of_tensor(node, callee, Tensor(is_sure=False))
+        method = self._method_of(getattr(value, "definition", None), callee.attr)
+        if method is not None:
+            return self._own(node, method)
+        if callee.attr in TENSOR_METHODS and (value is UNKNOWN or isinstance(value, Items)):
+            on_host = isinstance(value, Items) and is_on_host(value.each)
+            return self._of_tensor(node, callee, Tensor(on_host=on_host, is_sure=False))
         self.applied(node, "")
         return UNKNOWN
+
+    def _method_of(self, owner: ClassHere | None, name: str) -> FunctionHere | None:
+        return None if owner is None else self.session.definitions.method(owner, name)
 
     def _of_tensor(self, node: ast.Call, callee: ast.Attribute, value: Tensor) -> Value:
         call = self.applied(node, callee.attr)
@@ -116,7 +119,7 @@ class Calls(Libraries):
             return UNKNOWN
         if name in ("size", "numel", "nelement"):
             return self._measured(name, value, call)
-        if name in _NUMBERS or name in _FLAGS:
+        if name in _NUMBERS:
             return CONSTANT
         if name in NEW:
             self.check_sizes(node, call)
@@ -133,9 +136,7 @@ class Calls(Libraries):
         if name == "nonzero" and "as_tuple" in call.keywords:
             value = value._replace(is_sure=True)  # that of NumPy has no such parameter
         if entry is not None and meets(entry, call):
-            if not value.is_sure and name not in ("item", "masked_select", "nonzero"):
-                return result_of(entry, call, frozenset())
-            if value.on_host or (not value.is_sure and name in ("item", "nonzero")):
+            if value.on_host or (not value.is_sure and name != "masked_select"):
                 return result_of(entry, call, frozenset())
             return self.source(node, entry.operator, call)
         if name == "type" and len(call.arguments) == 2:
@@ -169,12 +170,10 @@ class Calls(Libraries):
             return Number("?", value.sources)
         if not call.arguments and "dim" not in call.keywords:
             return Size(value.shape)
-        place = call.get(0, "dim")
-        number = place.value if isinstance(place, Number) else None
+        number = call.number(0, "dim")
         if number is None:
             return Number("?", value.sources)
-        dim = value.shape.at(number)
-        return Number(dim.text, dim.sources, dim.is_rest)
+        return Number(*value.shape.at(number))
 
     def _copied(self, node: ast.Call, name: str, value: Tensor, call: Applied) -> Value | None:
         """`to`, `cuda`, `cpu`: where the copy is."""
@@ -184,15 +183,11 @@ class Calls(Libraries):
             return None
         given = [*call.arguments, *call.keywords.values()]
         if name == "cpu" or any(is_host_device(each) for each in given):
-            synchronizes = not any(
-                keyword.arg == "non_blocking" for keyword in node.keywords
-            ) and on_device(value)
             entry = self.session.methods.get("cpu")
-            if synchronizes and entry is not None:
+            if entry is not None and on_device(value) and "non_blocking" not in call.keywords:
                 self.report(HOST_READ, node, entry.advice, entry.cost)
             return value._replace(on_host=True)
-        kinds = [kind_of_type(each) for each in given if isinstance(each, Foreign)]
-        kind = next(filter(None, kinds), "")
+        kind = next(filter(None, map(kind_of_type, given)), "")
         if kind:
             return value._replace(kind=kind)
         names = [each.name for each in given if isinstance(each, Foreign)]
@@ -212,7 +207,7 @@ class Calls(Libraries):
         sources = value.sources | self.controlled_since(self.made_at.get(name, 0))
         if callee.attr == "extend":
             sources |= added.sources if isinstance(added, Items) else frozenset()
-            added = self.element_of(added)
+            added = element_of(added)
         each = added if value.elements == () else either(value.each, added)
         if name:
             self.names[name] = Items(UNKNOWN if are_deep([each]) else each, None, sources)
@@ -224,12 +219,13 @@ class Calls(Libraries):
         if callee.attr in ("get", "pop") and isinstance(call.first, Foreign):
             return entries.get(call.first.name, UNKNOWN)
         if callee.attr == "values":
-            return Items(_any_of(entries))
+            return Items(any_of(entries.values()))
         return UNKNOWN
 
     # Functions, layers
 
     def named_function(self, node: ast.Call, name: str) -> Value:
+        """What a function of this file, or of Python, returns."""
         if name in self.names:
             return self._called(node, self.names[name])
         function = self.session.definitions.function(name)
@@ -251,7 +247,7 @@ class Calls(Libraries):
         function = self._function_argument(node.args[0]) if node.args else None
         if function is None or any(isinstance(argument, ast.Starred) for argument in node.args):
             return UNKNOWN
-        given = [self.element_of(value) for value in call.arguments[1:]]
+        given = list(map(element_of, call.arguments[1:]))
         result = self.invoke(function, given, call.keywords)
         if not isinstance(result, Items) or result.elements is None:
             return UNKNOWN
@@ -272,10 +268,9 @@ class Calls(Libraries):
         if isinstance(value, Closure):
             return self.run_closure(value, list(call.arguments), call.keywords)
         if isinstance(value, Layer):
-            if value.definition is not None:
-                method = self.session.definitions.method(value.definition, "forward")
-                if method is not None:
-                    return self.invoke(method, list(call.arguments), call.keywords)
+            method = self._method_of(value.definition, "forward")
+            if method is not None:
+                return self.invoke(method, list(call.arguments), call.keywords)
             result = layer_result(value, call)
             self.uses(sources_of(result), node)
             return result
@@ -304,10 +299,3 @@ class Calls(Libraries):
 def is_of_tensors(method: str) -> bool:
     """Whether a method is one that tensors have."""
     return method in TENSOR_METHODS or method.removesuffix("_") in TRANSFERS
-
-
-def _any_of(entries: dict[str, Value]) -> Value:
-    result: Value = UNKNOWN
-    for index, value in enumerate(entries.values()):
-        result = value if index == 0 else either(result, value)
-    return result

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -32,8 +32,10 @@ from npulens.shapes.values.shape_values import (
     Value,
 )
 from npulens.shapes.values.symbolic_dims import NO_SOURCES, Sources
+from npulens.syntax.bindings import Function
+from npulens.syntax.by_node import once_by_node
 from npulens.syntax.meanings import qualified_names
-from npulens.syntax.scopes import FunctionScope, Scope, module_of
+from npulens.syntax.scopes import module_of
 from npulens.syntax.values import Name, dotted_name, root_name
 from npulens.syntax.walking import inner_nodes
 from npulens.verdicts.answers import Answer
@@ -96,12 +98,8 @@ class Session:
         members: What attributes of classes hold.
         names: The qualified names of dotted names.
         answers: What parts of conditions come to on an NPU, whatever the data.
-        known: Names that functions show to be tensors.
-        given: Parameters that default to `None` and that all calls fill.
-        attributes: What constructors assign to attributes.
         visited: The functions that the current one rests on.
         passed_arguments: What calls within a class pass to its methods.
-        on_host: Attributes of classes that their methods move to the host.
         definers: The functions that define nested functions and lambdas, whoever calls those.
     """
 
@@ -119,12 +117,8 @@ class Session:
     members: dict[tuple[ast.AST, str], Value] = field(default_factory=dict)
     names: dict[tuple[object, Name], str] = field(default_factory=dict)
     answers: dict[ast.expr, Answer] = field(default_factory=dict)
-    known: dict[ast.AST, frozenset[str]] = field(default_factory=dict)
-    given: dict[ast.AST, frozenset[str]] = field(default_factory=dict)
-    attributes: dict[ast.AST, dict[str, ast.expr | None]] = field(default_factory=dict)
     visited: list[ast.AST] = field(default_factory=list)
     passed_arguments: list[PassedArguments] = field(default_factory=list)
-    on_host: dict[ast.AST, frozenset[str]] = field(default_factory=dict)
     definers: dict[ast.AST, FunctionHere] = field(default_factory=dict)
     calls: int = 0
     steps: int = 0
@@ -154,8 +148,8 @@ class Frame:
         self.with_parts = {name.partition(".")[0] for name in names if "." in name}
         """Names of which some attribute is known."""
         self.receiver = function.receiver
-        self.known = self.proven_in(function.node)
-        self.bound = set().union(*(s.names for s in _function_scopes(function.scope)))
+        self.known = known_tensors(function.node)
+        self.bound = set().union(*(scope.names for scope in function.scopes))
         """Names that this function and those around it bind."""
         self.module = module_of(function.scope)
         self.returned: list[Value] = []
@@ -216,12 +210,6 @@ class Frame:
 
     # Names
 
-    def proven_in(self, node: ast.AST) -> frozenset[str]:
-        """Names that a function or comprehension shows to be tensors."""
-        if node not in self.session.known:
-            self.session.known[node] = known_tensors(node)
-        return self.session.known[node]
-
     def named(self, name: str) -> Value:
         """What a name or a dotted name of this function holds."""
         value = self.names.get(name, UNKNOWN)
@@ -236,10 +224,7 @@ class Frame:
 
     def is_given(self, name: str) -> bool:
         """Whether all calls of this function fill a parameter that defaults to `None`."""
-        given = self.session.given
-        if self.function.node not in given:
-            given[self.function.node] = given_parameters(self.function)
-        return name in given[self.function.node]
+        return name in given_parameters(self.function)
 
     def qualified(self, node: ast.expr) -> str:
         """The qualified name of something of a library, empty if it is none."""
@@ -272,10 +257,13 @@ class Frame:
         return self.session.members[key]
 
     def _initial(self, owner: ClassHere, attribute: str) -> Value:
-        lineage = self.session.definitions.lineage(owner)
-        if any(attribute in self._kept_on_host(each) for each in lineage):
+        lineage = list(self.session.definitions.lineage(owner))
+        methods = (m for each in lineage for m in each.methods.values())
+        if self.session.names_host and any(
+            attribute in _moved_to_host(method.node) and method.receiver for method in methods
+        ):
             return Tensor(on_host=True)
-        for each in self.session.definitions.lineage(owner):
+        for each in lineage:
             for name in CONSTRUCTORS:
                 method = each.methods.get(name)
                 if method is not None:
@@ -283,16 +271,6 @@ class Frame:
                     if found is not None:
                         return found
         return UNKNOWN
-
-    def _kept_on_host(self, owner: ClassHere) -> frozenset[str]:
-        """Attributes of `self` that some method moves to the host: `self.x = self.x.to("cpu")`."""
-        known = self.session.on_host
-        if not self.session.names_host:
-            return frozenset()
-        if owner.node not in known:
-            methods = owner.methods.values()
-            known[owner.node] = frozenset(name for m in methods for name in _moved_to_host(m))
-        return known[owner.node]
 
     def is_from_constructor(self, attribute: str) -> bool:
         """Whether only the constructor assigns an attribute, and a value that it was given."""
@@ -308,18 +286,15 @@ class Frame:
 
     def _value_given(self, method: FunctionHere, attribute: str) -> bool:
         """Whether a constructor keeps an argument, or a part of one, or a number."""
-        self._assigned_in(method, attribute)
-        value = self.session.attributes[method.node].get(attribute)
+        value = _attributes(method.node).get(attribute)
         if isinstance(value, (ast.Constant, ast.List, ast.Tuple)):
             return True
         named = None if value is None else dotted_name(value)
-        return named is not None and _argument(method.node.args, named.root) is not None
+        return named is not None and _argument(method, named.root) is not None
 
     def _assigned_in(self, method: FunctionHere, attribute: str) -> Value | None:
         """What a constructor puts into an attribute: a layer, a tensor, or something else."""
-        if method.node not in self.session.attributes:
-            self.session.attributes[method.node] = _attributes(method)
-        known = self.session.attributes[method.node]
+        known = _attributes(method.node)
         if attribute not in known:
             return None
         value = known[attribute]
@@ -332,7 +307,7 @@ class Frame:
         if isinstance(node, ast.Constant):
             return CONSTANT if isinstance(node.value, (int, float)) else UNKNOWN
         if isinstance(node, ast.Name):
-            argument = _argument(method.node.args, node.id)
+            argument = _argument(method, node.id)
             return UNKNOWN if argument is None else annotated(argument.annotation)
         if not isinstance(node, ast.Call):
             return UNKNOWN
@@ -368,24 +343,18 @@ class Frame:
         return NO_SOURCES.union(*self.control[depth:])
 
 
-def _function_scopes(scope: Scope | None) -> Iterator[FunctionScope]:
-    while scope is not None:
-        if isinstance(scope, FunctionScope):
-            yield scope
-        scope = scope.parent
-
-
-def _attributes(method: FunctionHere) -> dict[str, ast.expr | None]:
+@once_by_node
+def _attributes(method: Function) -> dict[str, ast.expr | None]:
     """What a method first assigns to attributes of `self`; `None` for a buffer or parameter."""
-    receiver = method.receiver
+    receiver = _first_parameter(method)
     found: dict[str, ast.expr | None] = {}
-    for node in inner_nodes(method.node):
+    for node in inner_nodes(method):
         if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             for target in targets:
-                owner = target.value if isinstance(target, ast.Attribute) else None
-                if isinstance(target, ast.Attribute) and isinstance(owner, ast.Name):
-                    found.setdefault(target.attr if owner.id == receiver else "", node.value)
+                if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
+                    is_own = target.value.id == receiver
+                    found.setdefault(target.attr if is_own else "", node.value)
         elif isinstance(node, ast.Call):
             registered = _registered(node)
             if registered:
@@ -393,35 +362,34 @@ def _attributes(method: FunctionHere) -> dict[str, ast.expr | None]:
     return found
 
 
-def _moved_to_host(method: FunctionHere) -> Iterator[str]:
-    for node in inner_statements(method.node.body):
-        if not (isinstance(node, ast.Assign) and len(node.targets) == 1):
-            continue
-        target, value = node.targets[0], node.value
-        moves = isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute)
-        if not moves or not isinstance(target, ast.Attribute):
-            continue
-        assert isinstance(value, ast.Call)
-        assert isinstance(value.func, ast.Attribute)
-        first = value.args[0] if value.args else None
-        to_host = isinstance(first, ast.Constant) and first.value == "cpu"
-        if value.func.attr == "to" and to_host:
-            yield from stored_by(node, method.receiver)
+@once_by_node
+def _moved_to_host(method: Function) -> frozenset[str]:
+    """Attributes of `self` that a method moves to the host: `self.x = self.x.to("cpu")`."""
+    found: set[str] = set()
+    for node in inner_statements(method.body):
+        match node:
+            case ast.Assign(
+                targets=[ast.Attribute()],
+                value=ast.Call(func=ast.Attribute(attr="to"), args=[ast.Constant(value="cpu"), *_]),
+            ):
+                found.update(stored_by(node, _first_parameter(method)))
+    return frozenset(found)
+
+
+def _first_parameter(method: Function) -> str | None:
+    return next((each.arg for each in (*method.args.posonlyargs, *method.args.args)), None)
 
 
 def _registered(node: ast.Call) -> str:
     """`name` of `self.register_buffer("name", ...)`; empty for other calls."""
-    first = node.args[0] if node.args else None
-    if (
-        isinstance(node.func, ast.Attribute)
-        and node.func.attr in ("register_buffer", "register_parameter")
-        and isinstance(first, ast.Constant)
-        and isinstance(first.value, str)
-    ):
-        return first.value
+    match node:
+        case ast.Call(
+            func=ast.Attribute(attr="register_buffer" | "register_parameter"),
+            args=[ast.Constant(value=str(name)), *_],
+        ):
+            return name
     return ""
 
 
-def _argument(arguments: ast.arguments, name: str) -> ast.arg | None:
-    every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
-    return next((argument for argument in every if argument.arg == name), None)
+def _argument(function: FunctionHere, name: str) -> ast.arg | None:
+    return next((argument for argument in function.parameters if argument.arg == name), None)

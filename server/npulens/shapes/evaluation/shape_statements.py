@@ -26,8 +26,12 @@ from npulens.shapes.values.shape_values import (
     Number,
     Tensor,
     Value,
+    any_of,
     either,
+    element_of,
+    length_of,
 )
+from npulens.syntax.values import last_name
 
 _PASSES = 2
 """A loop is evaluated so many times; what a third turn would add is rare."""
@@ -48,12 +52,7 @@ class Statements(Binding):
         except ExhaustedError:
             return UNKNOWN
         values = [*self.returned, NOTHING] if falls_through else self.returned
-        if not self.returned:
-            return NOTHING
-        result = values[0]
-        for value in values[1:]:
-            result = either(result, value)
-        return result
+        return any_of(values) if self.returned else NOTHING
 
     def block(self, body: Sequence[ast.stmt]) -> bool:
         """Evaluate statements; whether the end is reached."""
@@ -201,14 +200,14 @@ class Statements(Binding):
 
     def _for(self, node: ast.For | ast.AsyncFor) -> bool:
         values = self.read(node.iter)
-        sources = self.length_of(values)
+        sources = length_of(values)
         depth = len(self.control)
         if sources:
             self.control.append(sources)
         first: Names | None = None
         for _ in range(_PASSES):
             before = dict(self.names)
-            self.bind(node.target, self.element_of(values))
+            self.bind(node.target, element_of(values))
             if self.names == first:
                 break  # another turn does the same
             first = dict(self.names)
@@ -389,8 +388,7 @@ def _are_of_host(node: ast.expr) -> bool:
     """Whether types are those of values that Python or NumPy has."""
     if isinstance(node, ast.Tuple):
         return bool(node.elts) and all(map(_are_of_host, node.elts))
-    name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
-    return name in _HOST_TYPES
+    return last_name(node) in _HOST_TYPES
 
 
 def _is_without_gradient(node: ast.expr) -> bool:

@@ -71,7 +71,7 @@ def _values(node: ast.expr, function: FunctionHere) -> Iterator[ast.expr | None]
     place: ast.AST | None = None
     if isinstance(node, ast.Name):
         place = function.node
-        if any(argument.arg == node.id for argument in _parameters(function.node.args)):
+        if any(argument.arg == node.id for argument in function.parameters):
             yield None
     elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and owner is not None:
         constructor = owner.methods.get("__init__")
@@ -84,10 +84,6 @@ def _values(node: ast.expr, function: FunctionHere) -> Iterator[ast.expr | None]
                 yield part.value
         elif isinstance(part, (ast.AugAssign, ast.For)) and ast.unparse(part.target) == text:
             yield None
-
-
-def _parameters(arguments: ast.arguments) -> Iterator[ast.arg]:
-    yield from (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
 
 
 def _is_one(node: ast.expr) -> bool:

@@ -16,7 +16,6 @@ from npulens.shapes.ranking.runtimes import is_copy, uses_runtime
 from npulens.shapes.repairs.repairs import Repairs
 from npulens.shapes.values.events import Event, Recorder
 from npulens.shapes.values.shape_rules import HOST_READ, PIPELINES
-from npulens.syntax.scopes import FunctionScope, Scope
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
@@ -151,11 +150,7 @@ class Reporter:
         raise LookupError(f"no segment has the {type(node).__name__} in {function.node.name}")
 
     def _homes_around(self, function: FunctionHere) -> Iterator[Home]:
-        scope: Scope | None = function.scope
-        while scope is not None:
-            if isinstance(scope, FunctionScope) and scope.node in self._homes:
-                yield self._homes[scope.node]
-            scope = scope.parent
+        yield from (self._homes[s.node] for s in function.scopes if s.node in self._homes)
         yield self._whole
 
     def _contains(self, home: Home, node: ast.AST) -> bool:
