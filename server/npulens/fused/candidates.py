@@ -15,7 +15,7 @@ from npulens.graphs.definitions import (
     stored_attributes,
     stored_by,
 )
-from npulens.syntax.bindings import Function, target_names
+from npulens.syntax.bindings import Function, target_names, with_defaults
 from npulens.syntax.docstrings import docstring_of
 from npulens.syntax.walking import names_in
 from npulens.syntax.words import Words
@@ -157,6 +157,9 @@ class Candidates:
         reaches = list(_code_of(node, self._lines))
         return Part(_words_in(self._places, reaches), self._text, reaches, others)
 
+    def _with_helpers(self, node: ast.stmt | ast.expr, others: Iterable[Part] = ()) -> Part:
+        return self._own(node, [*self._helpers_in(node).values(), *others])
+
     def _helpers_in(self, node: ast.stmt | ast.expr) -> Parts:
         names = _words_in(self._calls, _code_of(node, self._lines))
         return {name: self._helpers[name] for name in names}
@@ -171,7 +174,7 @@ class Candidates:
         members = {name: part for base, part in self._bases(owner) for name in base.methods}
         for name, method in owner.methods.items():
             if self._has_part(method.node):
-                members[name] = self._own(method.node, self._helpers_in(method.node).values())
+                members[name] = self._with_helpers(method.node)
         return members
 
     def _attributes(self, owner: ClassHere) -> dict[str, Part]:
@@ -199,13 +202,11 @@ class Candidates:
         for statement in statements:
             if not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
                 continue
-            taken = (
-                []
-                if not carried or statement.value is None
-                else [carried[name] for name in names_in(statement.value) if name in carried]
-            )
+            value = statement.value
+            names = names_in(value) if carried and value is not None else ()
+            taken = [carried[name] for name in names if name in carried]
             if taken or self._has_part(statement):
-                part = self._own(statement, [*self._helpers_in(statement).values(), *taken])
+                part = self._with_helpers(statement, taken)
                 yield from ((name, part) for name in stored_by(statement, constructor.receiver))
                 targets = (
                     statement.targets if isinstance(statement, ast.Assign) else [statement.target]
@@ -214,16 +215,10 @@ class Candidates:
 
     def _parameters(self, function: Function) -> dict[str, Part]:
         """Parameters whose default is such a part."""
-        arguments = function.args
-        positional = [*arguments.posonlyargs, *arguments.args]
-        pairs = [
-            *zip(reversed(positional), reversed(arguments.defaults), strict=False),
-            *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
-        ]
         return {
-            p.arg: self._own(default, self._helpers_in(default).values())
-            for p, default in pairs
-            if default is not None and self._has_part(default)
+            parameter.arg: self._with_helpers(default)
+            for parameter, default in with_defaults(function.args)
+            if self._has_part(default)
         }
 
 

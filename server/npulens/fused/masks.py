@@ -1,7 +1,7 @@
 """What the code shows of attention masks: causal ones, and ones of floats."""
 
 from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, SELECT, Node, is_constant, number
-from npulens.graphs.pairs import SLICE
+from npulens.graphs.pairs import SLICE, is_first
 from npulens.graphs.scalars import Initial, is_lowest
 
 _MAX_DEPTH = 12
@@ -74,18 +74,14 @@ def _cut_out(items: tuple[Node, ...], inner: str) -> str | None:
     if len(slices) < 2:
         return inner if not slices else None
     rows, columns = slices[-2:]
-    if not _from_start(columns):
+    if not is_first(columns.operands[0]):
         return None
-    if _from_start(rows):
+    if is_first(rows.operands[0]):
         return inner
     start, stop, _ = rows.operands
     negated = [t for t in _terms(start) if t.operator == "multiply"]
     is_last_rows = stop is columns.operands[1] and stop in _terms(start) and len(negated) == 1
     return "end" if is_last_rows else None
-
-
-def _from_start(item: Node) -> bool:
-    return is_constant(item.operands[0], None) or is_constant(item.operands[0], 0)
 
 
 def is_float_mask(node: Node, initial: Initial, depth: int = 0) -> bool:

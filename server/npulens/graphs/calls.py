@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from npulens.graphs.algebra import add, divide, multiply, negate, power, square_root, subtract
-from npulens.graphs.nodes import TUPLE, Graph, Node, is_constant, number
+from npulens.graphs.nodes import TUPLE, Graph, Node, is_constant, number, stripped
 from npulens.graphs.operators import WITHOUT_EFFECT, Signature, parameter_name
 from npulens.graphs.pairs import complex_pairs, flattened
 from npulens.graphs.permutations import transpose
@@ -151,8 +151,7 @@ def mean_of_sum(graph: Graph, left: Node, right: Node) -> Node | None:
 
 def _is_of_size(tensor: Node, other: Node) -> bool:
     """Whether a tensor is another, its powers or casts."""
-    while other.operator in _SIZE_KEPT:
-        other = other.operands[0]
+    other = stripped(other, _SIZE_KEPT)
     while tensor is not other and tensor.operator in _SIZE_KEPT:
         tensor = tensor.operands[0]
     return tensor is other

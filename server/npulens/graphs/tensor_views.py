@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from npulens.graphs.nodes import CONSTANT, TUPLE, Graph, Node, is_constant, number
-from npulens.graphs.pairs import SLICE, keeps_leading, pairs_of
+from npulens.graphs.pairs import SLICE, is_first, keeps_leading, pairs_of
 
 ELLIPSIS = "ellipsis"
 
@@ -113,8 +113,7 @@ def _last_dimension_part(graph: Graph, tensor: Node, items: Sequence[Node]) -> N
                 return graph.node("every_second", (tensor, graph.constant(index)))
     if not (is_constant(step, None) or is_constant(step, 1)):
         return None
-    starts_at_zero = is_constant(start, None) or is_constant(start, 0)
-    if starts_at_zero and _is_half_of(stop, tensor, dimension):
+    if is_first(start) and _is_half_of(stop, tensor, dimension):
         return half(graph, tensor, 0, dimension)
     if _ends(stop, tensor, dimension) and _is_half_of(start, tensor, dimension):
         return half(graph, tensor, 1, dimension)
