@@ -5,6 +5,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from npulens.checks.segments.segment import Segment
 from npulens.fused.parts import Needs, Part, Reach
 from npulens.graphs.definitions import (
     ClassHere,
@@ -74,29 +75,25 @@ class Candidates:
     """The functions of one segment that are worth evaluating.
 
     Args:
-        lines: The text of the segment.
-        words: The words in it.
+        segment: The segment.
         definitions: Those of the module.
         places: Where words of patterns occur in the text.
         helpers: Functions of the module that hold some.
         parts: Functions and classes of it that do.
         needs: What code holds that can match.
-        names_npu: Whether the segment names the NPU.
     """
 
     def __init__(
         self,
-        lines: LineMap,
-        words: Words,
+        segment: Segment,
         definitions: Definitions,
         places: Places,
         helpers: Parts,
         parts: Parts,
         needs: Needs,
-        names_npu: bool,
     ) -> None:
-        self._text = lines.text
-        self._lines = lines
+        words, self._lines = segment.words, segment.parsed.lines
+        self._text = self._lines.text
         self._definitions = definitions
         self._places = places
         self._helpers = helpers
@@ -108,7 +105,7 @@ class Candidates:
             if words.text[at - 1 : at] != "."  # as in `self.drop_path`, which is another
         )
         self._needs = needs
-        self._names_npu = names_npu
+        self._names_npu = bool(segment.npu_words)
 
     def among(self, body: Sequence[ast.stmt]) -> Iterator[FunctionHere]:
         """Functions that hold a word of a pattern, or use something of the module that does."""

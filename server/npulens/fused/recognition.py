@@ -5,16 +5,16 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from npulens.catalog.messages import message
 from npulens.catalog.model import Finding, MigrationStyle, Related
-from npulens.catalog.tables import Catalogue
+from npulens.checks.segments.analysed_module import AnalysedModule
 from npulens.checks.segments.fused_answers import Idiom, Recognition
 from npulens.fused.known_activations import names_another
 from npulens.fused.matching import Match, is_type_of, matches
 from npulens.fused.pattern_conditions import CONDITIONS
-from npulens.fused.patterns import Pattern
+from npulens.fused.patterns import Pattern, read_patterns
 from npulens.fused.relations import RELATIONS
 from npulens.fused.removal import needless_statements
 from npulens.fused.rewriting import Place, Rewriter
-from npulens.graphs.definitions import Definitions, FunctionHere
+from npulens.graphs.definitions import FunctionHere
 from npulens.graphs.frames import Evaluated
 from npulens.graphs.functions import Evaluator
 from npulens.graphs.nodes import TUPLE, Node, stripped
@@ -30,31 +30,22 @@ class Recognizer:
 
     Args:
         lines: The text of the segment.
-        definitions: The definitions of the module; trees of this segment count in that text.
-        patterns: What to look for, larger ones first.
-        catalogue: Has the rules that patterns belong to.
-        style: Which fixes come first.
+        module: The module; trees of this segment count in that text.
         configured: What configurations say by default, by their attributes.
     """
 
     def __init__(
-        self,
-        lines: LineMap,
-        definitions: Definitions,
-        patterns: Sequence[Pattern],
-        catalogue: Catalogue,
-        style: MigrationStyle,
-        configured: Mapping[str, str],
+        self, lines: LineMap, module: AnalysedModule, configured: Mapping[str, str]
     ) -> None:
         self._lines = lines
-        self._evaluator = Evaluator(definitions, configured)
+        self._definitions = module.definitions.all
+        self._evaluator = Evaluator(self._definitions, configured)
         self._configured = configured
-        self._definitions = definitions
-        self._catalogue = catalogue
-        self._style = style
+        self._catalogue = module.catalogue
+        self._style = module.target.style
         self._looks_left = 0
         self._by_operator: dict[str, list[Pattern]] = {}
-        for pattern in patterns:
+        for pattern in read_patterns(module.catalogue.patterns):
             self._by_operator.setdefault(pattern.root.operator, []).append(pattern)
 
     def recognize(self, function: FunctionHere) -> Recognition:

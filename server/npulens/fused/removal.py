@@ -90,11 +90,10 @@ def _parts(node: ast.If | ast.With) -> tuple[ast.stmt, ...]:
 def _is_of_torch(item: ast.withitem, values: Mapping[int, Node]) -> bool:
     """Whether PyTorch's own context is entered, such as `torch.autocast(...)`, and not kept."""
     value = values.get(id(item.context_expr))
-    called = value.operands[0] if value is not None and value.operands else None
-    is_library = called is not None and called.operator == LIBRARY
-    return (
-        is_library and str(called and called.label).startswith("torch.") and not item.optional_vars
-    )
+    if value is None or not value.operands or item.optional_vars is not None:
+        return False
+    called = value.operands[0]
+    return called.operator == LIBRARY and str(called.label).startswith("torch.")
 
 
 def _stores(created: set[ast.stmt], dead: set[ast.Name], record: Evaluated) -> set[ast.stmt]:
