@@ -91,33 +91,21 @@ def _filled(call: ast.Call, method: FunctionHere, optional: frozenset[str]) -> I
 
 def _may_be_none(node: ast.expr, optional: frozenset[str]) -> bool:
     """Whether `None` is written, or the parameter of the caller that defaults to it."""
-    return any(
-        is_none(part) or (isinstance(part, ast.Name) and part.id in optional)
-        for part in ([node.body, node.orelse] if isinstance(node, ast.IfExp) else [node])
-    )
+    parts = [node.body, node.orelse] if isinstance(node, ast.IfExp) else [node]
+    return any(is_none(part) or getattr(part, "id", "") in optional for part in parts)
 
 
 def any_tested(node: ast.expr) -> str:
     """`mask` of the condition `mask.any()`; empty for another one."""
-    if (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr == "any"
-        and isinstance(node.func.value, ast.Name)
-        and not node.args
-        and not node.keywords
-    ):
-        return node.func.value.id
+    match node:
+        case ast.Call(ast.Attribute(ast.Name(name), "any"), args=[], keywords=[]):
+            return name
     return ""
 
 
 def none_tested(node: ast.expr) -> str:
     """`x` of the condition `x is None`; empty for another one."""
-    if (
-        isinstance(node, ast.Compare)
-        and isinstance(node.left, ast.Name)
-        and isinstance(node.ops[0], ast.Is)
-        and is_none(node.comparators[0])
-    ):
-        return node.left.id
+    match node:
+        case ast.Compare(ast.Name(name), [ast.Is(), *_], [ast.Constant(None), *_]):
+            return name
     return ""

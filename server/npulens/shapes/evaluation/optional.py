@@ -101,12 +101,11 @@ def given_of(node: Function, filled: Iterable[tuple[str, Value]]) -> frozenset[s
 
 def checked_parameter(node: ast.expr) -> tuple[str, bool | None]:
     """A name that a condition may check, and what the condition is where that is given."""
-    if isinstance(node, ast.Name):
-        return node.id, True
-    if not (isinstance(node, ast.Compare) and isinstance(node.left, ast.Name)):
-        return "", None
-    if len(node.ops) != 1 or _nothing(node.comparators[0]) is None:
-        return "", None
-    if isinstance(node.ops[0], (ast.Is, ast.Eq, ast.Lt, ast.LtE)):
-        return node.left.id, False
-    return node.left.id, True if isinstance(node.ops[0], _GREATER_OR_OTHER) else None
+    match node:
+        case ast.Name(name):
+            return name, True
+        case ast.Compare(ast.Name(name), [operator], [other]) if _nothing(other) is not None:
+            if isinstance(operator, (ast.Is, ast.Eq, ast.Lt, ast.LtE)):
+                return name, False
+            return name, True if isinstance(operator, _GREATER_OR_OTHER) else None
+    return "", None

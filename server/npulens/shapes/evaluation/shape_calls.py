@@ -2,6 +2,7 @@
 
 import ast
 
+from npulens.checks.arguments import is_spread
 from npulens.graphs.definitions import ClassHere, FunctionHere
 from npulens.shapes.evaluation.builtins import BUILTINS
 from npulens.shapes.evaluation.callers import named_parameters
@@ -282,8 +283,7 @@ class Calls(Libraries):
             given = dict(zip(named_parameters(function), call.arguments, strict=False))
             values = {**given, **call.keywords}
             self.session.passed_arguments.append(PassedArguments(function.node, node, values))
-        spread = any(isinstance(argument, ast.Starred) for argument in node.args)
-        if spread or any(keyword.arg is None for keyword in node.keywords):
+        if is_spread(node):
             return self.invoke(function, [], {})
         return self.invoke(function, list(call.arguments), call.keywords)
 

@@ -296,20 +296,17 @@ class Expressions(Frame):
         if on_device(self.read(node)):
             self.report(HOST_READ, node, message("shape.stay"), _PRINT_COST)
 
-    def _comprehension(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp) -> Value:
+    def _comprehension(self, node: Comprehension) -> Value:
         before, known = dict(self.names), self.known
         sources = self._generated(node)
-        each = self.read(node.elt)
+        if isinstance(node, ast.DictComp):
+            self.read(node.key)
+            self.read(node.value)
+            made: Value = UNKNOWN
+        else:
+            made = Items(self.read(node.elt), None, sources)
         self.names, self.known = before, known
-        return Items(each, None, sources)
-
-    def _dictionary_made(self, node: ast.DictComp) -> Value:
-        before, known = dict(self.names), self.known
-        self._generated(node)
-        self.read(node.key)
-        self.read(node.value)
-        self.names, self.known = before, known
-        return UNKNOWN
+        return made
 
     def _generated(self, node: Comprehension) -> Sources:
         """Bind what a comprehension binds, which is its own; what its length depends on."""
@@ -357,7 +354,7 @@ _READERS: dict[type[ast.expr], Callable[..., Value]] = {
     ast.ListComp: Expressions._comprehension,
     ast.GeneratorExp: Expressions._comprehension,
     ast.SetComp: Expressions._comprehension,
-    ast.DictComp: Expressions._dictionary_made,
+    ast.DictComp: Expressions._comprehension,
     ast.NamedExpr: Expressions._walrus,
     ast.Lambda: Expressions.closure,
     ast.Starred: Expressions._passed_on,

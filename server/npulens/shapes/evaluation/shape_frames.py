@@ -124,47 +124,43 @@ class Session:
     steps: int = 0
 
 
+@dataclass(eq=False)
 class Frame:
     """One function under evaluation.
 
-    Args:
+    Attributes:
         session: What evaluations share.
         function: The function.
-        names: What its parameters hold.
+        names: What its names hold, its parameters to begin with.
         given: Its optional parameters that this call gives, see `optional.py`.
+        control: What decides whether the current statement is reached, where that depends on data.
+        made_at: How many of these there were when a list was made.
+        leaving: The values of names where the current loop was left early.
+        around: The loops around the current statement.
+        rare: How many conditions around are met every so many steps only.
     """
 
-    def __init__(
-        self,
-        session: Session,
-        function: FunctionHere,
-        names: dict[str, Value],
-        given: frozenset[str],
-    ) -> None:
-        self.session = session
-        self.function = function
-        self.names = names
-        self.given = given
-        self.with_parts = {name.partition(".")[0] for name in names if "." in name}
+    session: Session
+    function: FunctionHere
+    names: dict[str, Value]
+    given: frozenset[str]
+    returned: list[Value] = field(default_factory=list)
+    control: list[Sources] = field(default_factory=list)
+    made_at: dict[str, int] = field(default_factory=dict)
+    leaving: list[dict[str, Value]] = field(default_factory=list)
+    around: list[ast.stmt] = field(default_factory=list)
+    rare: int = 0
+    steps: int = 0
+    depth: int = 0
+
+    def __post_init__(self) -> None:
+        self.with_parts = {name.partition(".")[0] for name in self.names if "." in name}
         """Names of which some attribute is known."""
-        self.receiver = function.receiver
-        self.known = known_tensors(function.node)
-        self.bound = set().union(*(scope.names for scope in function.scopes))
+        self.receiver = self.function.receiver
+        self.known = known_tensors(self.function.node)
+        self.bound = set().union(*(scope.names for scope in self.function.scopes))
         """Names that this function and those around it bind."""
-        self.module = module_of(function.scope)
-        self.returned: list[Value] = []
-        self.control: list[Sources] = []
-        """What decides whether the current statement is reached, where that depends on data."""
-        self.made_at: dict[str, int] = {}
-        """How many of these there were when a list was made."""
-        self.leaving: list[dict[str, Value]] = []
-        """The values of names where the current loop was left early."""
-        self.around: list[ast.stmt] = []
-        """The loops around the current statement."""
-        self.rare = 0
-        """How many conditions around are met every so many steps only."""
-        self.steps = 0
-        self.depth = 0
+        self.module = module_of(self.function.scope)
 
     # What is found
 
@@ -180,21 +176,10 @@ class Frame:
         is_whole: bool = False,
         is_elsewhere: bool = False,
     ) -> Sources:
-        """Record an event; returns the source of what depends on it.
-
-        Args:
-            rule: The name of the rule that it breaks.
-            node: The place.
-            advice: What is better.
-            cost: How much it hurts in a step, from 0 to 100.
-            synchronizes: The host waits for the device here.
-            is_shape: A shape depends on data from here on.
-            is_whole: The mask has as many dimensions as what it selects from.
-            is_elsewhere: It is a call, and the place is in the function of another module.
-        """
-        event = Event(rule, node, self.function, cost, synchronizes, is_shape, advice, is_whole)
-        event.is_elsewhere = is_elsewhere
-        event.loops, event.is_rare = len(self.around), self.rare > 0
+        """Record an event, see there; returns the source of what depends on it."""
+        how = (cost, synchronizes, is_shape, advice, is_whole)
+        reached = (len(self.around), self.rare > 0, is_elsewhere)
+        event = Event(rule, node, self.function, *how, *reached)
         self.session.recorder.add(event)
         return frozenset((node,))
 

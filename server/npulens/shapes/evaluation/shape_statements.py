@@ -353,14 +353,7 @@ class Statements(Binding):
 def evaluate(
     session: Session, function: FunctionHere, names: Mapping[str, Value], given: frozenset[str]
 ) -> Value:
-    """Evaluate a function; what it returns.
-
-    Args:
-        session: What evaluations share.
-        function: The function.
-        names: What its parameters hold.
-        given: Its optional parameters that this call gives.
-    """
+    """Evaluate a function whose parameters hold what the names say; what it returns."""
     session.check_cancelled()
     session.active.append(function.node)
     try:

@@ -4,8 +4,9 @@ import ast
 import re
 
 from npulens.catalog.message_ids import MessageId
+from npulens.checks.arguments import is_spread
 from npulens.graphs.definitions import inner_statements
-from npulens.shapes.repairs.buckets import is_padded_on
+from npulens.shapes.repairs.buckets import given_argument, is_padded_on
 from npulens.shapes.values.applied import Applied
 from npulens.shapes.values.shape_rules import LAST_BATCH, PADDING, RANDOM_SIZE
 from npulens.shapes.values.shape_values import Foreign, Items, Number, Value, is_on
@@ -46,17 +47,14 @@ def rule_of_batches(
 def _keeps_last_batch(node: ast.Call, call: Applied) -> bool:
     """Whether a loader that shuffles, as those for training do, keeps its last, smaller batch."""
     named = {keyword.arg for keyword in node.keywords}
-    if None in named or named & {"drop_last", "batch_sampler"} or len(node.args) > 8:
-        return False
-    if any(isinstance(argument, ast.Starred) for argument in node.args):
+    if is_spread(node) or named & {"drop_last", "batch_sampler"} or len(node.args) > 8:
         return False
     size = call.get(1, "batch_size")
     if size is None or (isinstance(size, Number) and size.text in ("1", "None")):
         return False
     if isinstance(size, Foreign) or not is_on(call.get(2, "shuffle")):
         return False
-    shuffles = next((k.value for k in node.keywords if k.arg == "shuffle"), None)
-    shuffles = shuffles or (node.args[2] if len(node.args) > 2 else None)
+    shuffles = given_argument(node, 2, "shuffle")
     is_true = isinstance(shuffles, ast.Constant) and shuffles.value is True
     return is_true and _NOT_TRAINED_ON.search(ast.unparse(node)) is None
 

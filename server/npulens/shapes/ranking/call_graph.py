@@ -16,11 +16,7 @@ _NOWHERE = Reach(is_hot=False, is_cold=False)
 
 
 class CallGraph:
-    """From where the functions of a module are reached.
-
-    Args:
-        module: The module.
-    """
+    """From where the functions of a module are reached."""
 
     def __init__(self, module: AnalysedModule) -> None:
         project = module.target.project

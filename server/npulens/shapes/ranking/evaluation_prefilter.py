@@ -5,7 +5,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from npulens.graphs.definitions import ClassHere, Definitions, FunctionHere
+from npulens.graphs.definitions import Definitions, FunctionHere
 from npulens.syntax.bindings import Function
 from npulens.syntax.words import Words
 
@@ -195,9 +195,8 @@ class Sources:
         first = bisect_left(self._places, start)
         if first < len(self._places) and self._places[first] < end:
             return True
-        return self._uses(self._masks, _indices, start, end) or self._uses(
-            self._names, _decisions, start, end
-        )
+        kinds = ((self._masks, _indices), (self._names, _decisions))
+        return any(self._uses(names, parts_of, start, end) for names, parts_of in kinds)
 
     def _uses(
         self,
@@ -303,16 +302,10 @@ def _indices(name: str) -> tuple[str, ...]:
 
 def _decisions(name: str) -> tuple[str, ...]:
     """How Python decides on a name, or takes it for a length."""
-    words: tuple[str, ...] = (
-        f"if {name} ",
-        f"if {name}:",
-        f"if not {name}",
-        f"while {name}",
-        f"assert {name}",
-    )
-    if _LENGTH.search(name) is not None:
-        words = (*words, f", {name}", f"({name}")
-    return (*words, f": {name}", f":{name}", f"range({name}", f"int({name})", f"float({name})")
+    words = (f"if {name} ", f"if {name}:", f"if not {name}", f"while {name}", f"assert {name}")
+    lengths = (f", {name}", f"({name}") if _LENGTH.search(name) is not None else ()
+    taken = (f": {name}", f":{name}", f"range({name}", f"int({name})", f"float({name})")
+    return (*words, *lengths, *taken)
 
 
 def indexing_parameter(node: Function, text: str) -> bool:
@@ -340,11 +333,6 @@ def functions_of(body: Iterable[ast.stmt], definitions: Definitions) -> Iterator
         elif isinstance(node, ast.ClassDef):
             found = definitions.classes.get(node.name)
             if found is not None and found.node is node:
-                yield from methods_of(found)
+                yield from found.methods.values()
         elif isinstance(node, (ast.If, ast.Try)):
             yield from functions_of(node.body, definitions)
-
-
-def methods_of(owner: ClassHere) -> Iterator[FunctionHere]:
-    """The methods of a class."""
-    yield from owner.methods.values()

@@ -38,7 +38,8 @@ class Home(NamedTuple):
 
     def span(self, node: ast.AST) -> Span:
         """Where one of its nodes is in the segment."""
-        return _span(node, self.segment.parsed.lines)
+        assert isinstance(node, (ast.expr, ast.stmt))
+        return self.segment.parsed.lines.span(node)
 
 
 class Reporter:
@@ -74,9 +75,7 @@ class Reporter:
         on_host = is_host_code(function)
         kept = []
         for event in recorder.events.values():
-            if on_host and event.rule not in PIPELINES:
-                continue
-            if event.rule not in PIPELINES and is_host_code(event.function):
+            if event.rule not in PIPELINES and (on_host or is_host_code(event.function)):
                 continue
             if event.rule == HOST_READ and is_copy(event.node) and self._feeds_runtime(event):
                 continue
@@ -158,11 +157,6 @@ class Reporter:
             below = chain.from_iterable(map(nodes_below, home.nodes))
             self._node_ids[home.name] = frozenset(map(id, below))
         return id(node) in self._node_ids[home.name]
-
-
-def _span(node: ast.AST, lines: LineMap) -> Span:
-    assert isinstance(node, (ast.expr, ast.stmt))
-    return lines.span(node)
 
 
 def name_of(function: FunctionHere) -> str:
