@@ -9,18 +9,10 @@ _VIEWS = frozenset({"reshape", "unsqueeze", "contiguous", "cast", "expand", "det
 _ONES = frozenset({"ones", "ones_like", "full"})
 
 
-def is_causal(node: Node, initial: Initial) -> bool:
-    """Whether a boolean mask leaves out just what lies above the main diagonal."""
-    return _leaves_out(node, initial, True, 0) == "start"
+def diagonal(node: Node, initial: Initial, dropped: bool = True, depth: int = 0) -> str | None:
+    """Which diagonal a boolean mask leaves out all above, and nothing else; `None` for no mask.
 
-
-def is_causal_at_end(node: Node, initial: Initial) -> bool:
-    """Whether a boolean mask leaves out what lies above the diagonal that ends bottom right."""
-    return _leaves_out(node, initial, True, 0) == "end"
-
-
-def _leaves_out(node: Node, initial: Initial, dropped: bool, depth: int) -> str | None:
-    """Where the diagonal of a causal mask starts or ends, `None` if it is no such mask.
+    "start" is the main diagonal, "end" the one that ends bottom right.
 
     Args:
         node: The mask.
@@ -33,16 +25,16 @@ def _leaves_out(node: Node, initial: Initial, dropped: bool, depth: int) -> str 
     operator, operands = node.operator, node.operands
     if operator == ATTRIBUTE:
         assigned = initial(node)
-        return None if assigned is None else _leaves_out(assigned, initial, dropped, depth + 1)
+        return None if assigned is None else diagonal(assigned, initial, dropped, depth + 1)
     if operator == "logical_not":
-        return _leaves_out(operands[0], initial, not dropped, depth + 1)
+        return diagonal(operands[0], initial, not dropped, depth + 1)
     if operator in ("eq", "ne") and operands[1].operator == CONSTANT:
         inverted = (operator == "eq") == (not operands[1].value)
-        return _leaves_out(operands[0], initial, dropped is not inverted, depth + 1)
+        return diagonal(operands[0], initial, dropped is not inverted, depth + 1)
     if operator in _VIEWS:
-        return _leaves_out(operands[0], initial, dropped, depth + 1)
+        return diagonal(operands[0], initial, dropped, depth + 1)
     if operator == "index":
-        inner = _leaves_out(operands[0], initial, dropped, depth + 1)
+        inner = diagonal(operands[0], initial, dropped, depth + 1)
         return inner and _cut_out(operands[1:], inner)
     if operator == ("triu" if dropped else "tril") and operands[0].operator in _ONES:
         return _diagonal(operands[1], dropped)

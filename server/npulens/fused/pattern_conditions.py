@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from npulens.fused.masks import is_causal, is_causal_at_end, is_float_mask
+from npulens.fused.masks import diagonal, is_float_mask
 from npulens.graphs.nodes import (
     ATTRIBUTE,
     CONSTANT,
@@ -130,8 +130,8 @@ CONDITIONS: dict[str, Callable[[Node, Initial], bool]] = {
     "heads": lambda node, initial: (rank_of(node) or None) in (None, 3, 4),
     "scalar": is_scalar,
     "lowest": is_lowest,
-    "causal": is_causal,
-    "causal_at_end": is_causal_at_end,
+    "causal": lambda node, initial: diagonal(node, initial) == "start",
+    "causal_at_end": lambda node, initial: diagonal(node, initial) == "end",
     "float_mask": is_float_mask,
     "four_dimensions": lambda node, initial: rank_of(node) in (None, 4),
     "three_dimensions": lambda node, initial: rank_of(node) == 3,

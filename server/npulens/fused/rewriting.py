@@ -40,13 +40,7 @@ class Place:
 
 
 class Rewriter:
-    """Makes the fixes for patterns found in one function.
-
-    Args:
-        evaluator: What evaluated the function.
-        record: Its results.
-        lines: The text that all positions count in.
-    """
+    """Makes the fixes for patterns found in one function, in the text that it is in."""
 
     def __init__(self, evaluator: Evaluator, record: Evaluated, lines: LineMap) -> None:
         self._evaluator = evaluator

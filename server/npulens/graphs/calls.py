@@ -20,11 +20,7 @@ def bound_arguments(
 ) -> dict[str, Node] | None:
     """What each parameter of an operator gets; `None` if the call has others or lacks some.
 
-    Args:
-        graph: Where default values become nodes.
-        signature: The parameters.
-        positional: The arguments by position.
-        keywords: The arguments by name; `dtype` is kept under this name.
+    `dtype` is kept under this name.
     """
     parameters = signature.parameters
     if len(positional) > len(parameters):

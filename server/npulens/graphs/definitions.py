@@ -138,12 +138,7 @@ class Definitions:
 
 
 class ModuleDefinitions:
-    """The definitions of a module in segments, for all who evaluate its functions.
-
-    Args:
-        bodies: The statements of each segment.
-        names: The names of the module.
-    """
+    """The definitions of a module in segments, for all who evaluate its functions."""
 
     def __init__(self, bodies: Sequence[Sequence[ast.stmt]], names: ModuleNames) -> None:
         self._bodies = bodies

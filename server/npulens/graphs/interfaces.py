@@ -28,11 +28,7 @@ _METHODS: WeakKeyDictionary[ast.AST, tuple[frozenset[str], Interface]] = WeakKey
 
 
 class Interfaces:
-    """The interfaces of the definitions of a module.
-
-    Args:
-        definitions: Those of the module; they are read when a name is needed.
-    """
+    """The interfaces of the definitions of a module, which are read when a name is needed."""
 
     def __init__(self, definitions: ModuleDefinitions) -> None:
         self._definitions = definitions

@@ -34,9 +34,7 @@ def arguments_from_host(
 ) -> dict[str, Value]:
     """Parameters that each call in the class of a method fills with a tensor of the host.
 
-    Args:
-        method: The method.
-        passed: What the calls that were evaluated pass to it.
+    What is passed is known of calls that were evaluated.
     """
     owner, name = method.owner, method.node.name
     if owner is None or not passed:

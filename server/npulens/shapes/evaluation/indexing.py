@@ -74,9 +74,7 @@ class Indexing(Expressions):
         if not isinstance(owner, Tensor):
             index = self.read(None if isinstance(target.slice, ast.Slice) else target.slice)
             if owner is UNKNOWN and _is_mask(index):
-                is_many = isinstance(value, Tensor)
-                advice = message("shape.scatter" if is_many else "shape.fill")
-                self.report(MASKED_ASSIGNMENT, target, advice, _STORE_COST, synchronizes=False)
+                self._stored_by_mask(target, isinstance(value, Tensor), is_whole=False)
             return
         parts = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
         has_waited = False  # behind the first number nothing is left to wait for
@@ -87,17 +85,16 @@ class Indexing(Expressions):
             index = self.read(part)
             if isinstance(index, Tensor) and index.kind == "bool" and not index.on_host:
                 is_many = isinstance(value, Tensor) and value.shape != SCALAR
-                self.report(
-                    MASKED_ASSIGNMENT,
-                    target,
-                    message("shape.scatter" if is_many else "shape.fill"),
-                    _STORE_COST,
-                    synchronizes=False,
-                    is_whole=_are_alike(owner, index),
-                )
+                self._stored_by_mask(target, is_many, is_whole=_are_alike(owner, index))
             elif _is_number_of_device(index) and not has_waited:
                 self.report(HOST_READ, part, message("shape.gather"), _READ_COST)
                 has_waited = True
+
+    def _stored_by_mask(self, target: ast.Subscript, is_many: bool, *, is_whole: bool) -> None:
+        advice = message("shape.scatter" if is_many else "shape.fill")
+        self.report(
+            MASKED_ASSIGNMENT, target, advice, _STORE_COST, synchronizes=False, is_whole=is_whole
+        )
 
     def _indexed(self, owner: Tensor, node: ast.Subscript) -> Value:
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
@@ -122,7 +119,7 @@ class Indexing(Expressions):
             return
         index = self.read(part)
         if isinstance(index, Tensor):
-            self._by_tensor(cursor, index, part, node, owner)
+            self._by_tensor(cursor, index, node, owner)
         elif isinstance(index, Items):
             number = ANY_LENGTH if index.elements is None else Dim(str(len(index.elements)))
             cursor.pick(closed(number._replace(sources=index.sources)))
@@ -134,7 +131,7 @@ class Indexing(Expressions):
             cursor.lose(sources_of(index))
 
     def _by_tensor(
-        self, cursor: "_Cursor", index: Tensor, part: ast.expr, node: ast.Subscript, owner: Tensor
+        self, cursor: "_Cursor", index: Tensor, node: ast.Subscript, owner: Tensor
     ) -> None:
         cursor.is_fixed = cursor.is_fixed and index.is_fixed
         if index.kind == "bool":

@@ -167,14 +167,10 @@ class Calls(Libraries):
         )
 
     def _measured(self, name: str, value: Tensor, call: Applied) -> Value:
-        if name != "size":
-            return Number("?", value.sources)
-        if not call.arguments and "dim" not in call.keywords:
+        if name == "size" and not call.arguments and "dim" not in call.keywords:
             return Size(value.shape)
-        number = call.number(0, "dim")
-        if number is None:
-            return Number("?", value.sources)
-        return Number(*value.shape.at(number))
+        number = call.number(0, "dim") if name == "size" else None
+        return Number("?", value.sources) if number is None else Number(*value.shape.at(number))
 
     def _copied(self, node: ast.Call, name: str, value: Tensor, call: Applied) -> Value | None:
         """`to`, `cuda`, `cpu`: where the copy is."""
@@ -205,7 +201,8 @@ class Calls(Libraries):
             return UNKNOWN
         added = call.arguments[-1]
         name = callee.value.id if isinstance(callee.value, ast.Name) else ""
-        sources = value.sources | self.controlled_since(self.made_at.get(name, 0))
+        # What decided about this statement, apart from what decided about the list.
+        sources = value.sources.union(*self.control[self.made_at.get(name, 0) :])
         if callee.attr == "extend":
             sources |= added.sources if isinstance(added, Items) else frozenset()
             added = element_of(added)
@@ -256,13 +253,12 @@ class Calls(Libraries):
 
     def _function_argument(self, node: ast.expr) -> FunctionHere | None:
         """The function or method of this file that is passed to another."""
-        definitions, owner = self.session.definitions, self.function.owner
-        if isinstance(node, ast.Name):
-            return definitions.function(node.id)
-        if owner is None or not isinstance(node, ast.Attribute):
-            return None
-        is_own = isinstance(node.value, ast.Name) and node.value.id == self.receiver
-        return definitions.method(owner, node.attr) if is_own else None
+        match node:
+            case ast.Name(name):
+                return self.session.definitions.function(name)
+            case ast.Attribute(ast.Name(owner), name) if owner == self.receiver:
+                return self._method_of(self.function.owner, name)
+        return None
 
     def _called(self, node: ast.Call, value: Value) -> Value:
         call = self.applied(node, "")

@@ -78,12 +78,7 @@ class Expressions(Frame):
             self.depth -= 1
 
     def decide(self, node: ast.expr, better: MessageId = "shape.decide-on-device") -> Sources:
-        """Evaluate a condition that Python decides on; what makes it depend on data.
-
-        Args:
-            node: The condition.
-            better: What is better than to wait for its value.
-        """
+        """Evaluate a condition that Python decides on; what makes it depend on data."""
         if isinstance(node, ast.BoolOp):
             return self._decide_in_turn(node, better)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):

@@ -18,7 +18,6 @@ from npulens.graphs.definitions import (
     stored_by,
 )
 from npulens.graphs.interfaces import CONSTRUCTORS
-from npulens.shapes.evaluation.callers import given_parameters
 from npulens.shapes.evaluation.elsewhere import Elsewhere
 from npulens.shapes.evaluation.tensor_evidence import annotated, known_tensors
 from npulens.shapes.values.events import Event, Recorder
@@ -31,7 +30,7 @@ from npulens.shapes.values.shape_values import (
     Tensor,
     Value,
 )
-from npulens.shapes.values.symbolic_dims import NO_SOURCES, Sources
+from npulens.shapes.values.symbolic_dims import Sources
 from npulens.syntax.bindings import Function
 from npulens.syntax.by_node import once_by_node
 from npulens.syntax.meanings import qualified_names
@@ -64,14 +63,7 @@ class PassedArguments(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What a call came to: its value, and what happened in it.
-
-    Attributes:
-        value: What it returned.
-        events: What was found.
-        visited: The functions that were requested, each as often as it was.
-        passed_arguments: What calls in it passed to methods of their class.
-    """
+    """What a call came to: the value it returned, and what happened in it."""
 
     value: Value
     events: tuple[Event, ...]
@@ -207,10 +199,6 @@ class Frame:
         self.session.definers[node] = self.function
         return Closure(node, self.names)
 
-    def is_given(self, name: str) -> bool:
-        """Whether all calls of this function fill a parameter that defaults to `None`."""
-        return name in given_parameters(self.function)
-
     def qualified(self, node: ast.expr) -> str:
         """The qualified name of something of a library, empty if it is none."""
         root = root_name(node)
@@ -322,10 +310,6 @@ class Frame:
             return None
         self.session.definitions.queried.add(node.id)
         return self.session.definitions.classes.get(node.id)
-
-    def controlled_since(self, depth: int) -> Sources:
-        """What decided about the current statement, apart from the first so many."""
-        return NO_SOURCES.union(*self.control[depth:])
 
 
 @once_by_node

@@ -94,7 +94,8 @@ class Libraries(Indexing):
         if name == "torch.device":
             return call.arguments[0] if call.arguments else FOREIGN
         if name in ("torch.utils.checkpoint.checkpoint", "functools.partial"):
-            return self._through(call)
+            first, rest = call.first, list(call.arguments[1:])
+            return self.run_closure(first, rest, {}) if isinstance(first, Closure) else UNKNOWN
         if name in ("copy.deepcopy", "copy.copy"):
             return call.first
         if name == PAD:
@@ -248,8 +249,3 @@ class Libraries(Indexing):
                 arguments.append(value)
         keywords = {k.arg or "": self.read(k.value) for k in node.keywords}
         return Applied(name, arguments, keywords)
-
-    def _through(self, call: Applied) -> Value:
-        """`checkpoint(function, x)`."""
-        first, rest = call.first, list(call.arguments[1:])
-        return self.run_closure(first, rest, {}) if isinstance(first, Closure) else UNKNOWN

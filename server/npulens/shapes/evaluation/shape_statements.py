@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from npulens.catalog.messages import message
 from npulens.graphs.definitions import FunctionHere, is_generator, nested_function
 from npulens.shapes.evaluation.binding import Binding
-from npulens.shapes.evaluation.callers import any_tested, none_tested
+from npulens.shapes.evaluation.callers import any_tested, given_parameters, none_tested
 from npulens.shapes.evaluation.host_results import returns_array
 from npulens.shapes.evaluation.optional import given_of, is_optional
 from npulens.shapes.evaluation.rare_arms import is_failure, is_rare_test, is_want_of_memory
@@ -119,9 +119,6 @@ class Statements(Binding):
         self.decide(node.test, "shape.leave-out")
         return True
 
-    def _raise(self, node: ast.Raise) -> bool:
-        return False
-
     def _leave(self, node: ast.Break | ast.Continue) -> bool:
         self.leaving.append(dict(self.names))
         return False
@@ -145,7 +142,8 @@ class Statements(Binding):
             return self.block(node.body if known else node.orelse)
         before, depth = dict(self.names), len(self.control)
         tested = none_tested(node.test)
-        if tested and self.is_given(tested) and self.names.get(tested) != NOTHING:
+        is_given = tested in given_parameters(self.function) if tested else False
+        if is_given and self.names.get(tested) != NOTHING:
             return self.block(node.orelse)
         if sources:
             self.control.append(sources)
@@ -185,18 +183,15 @@ class Statements(Binding):
         """The name that is a tensor if a condition holds, and the one that is if it does not."""
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
             return self._checked_for_tensor(test.operand)[::-1]
-        if not (isinstance(test, ast.Call) and test.args and isinstance(test.args[0], ast.Name)):
-            return [], []
-        name = test.args[0].id
-        if not isinstance(self.named(name), Tensor):
-            return [], []
-        if isinstance(test.func, ast.Name) and test.func.id == "isinstance" and len(test.args) == 2:
-            is_checked = self.qualified(test.args[1]) == "torch.Tensor"
-            if not is_checked and _are_of_host(test.args[1]):
-                return [], [name]
-        else:
-            is_checked = self.qualified(test.func) == "torch.is_tensor"
-        return ([name] if is_checked else []), []
+        match test:
+            case ast.Call(ast.Name("isinstance"), [ast.Name(name), kind]):
+                is_tensor = isinstance(self.named(name), Tensor)
+                is_checked = is_tensor and self.qualified(kind) == "torch.Tensor"
+                is_of_host = is_tensor and not is_checked and _are_of_host(kind)
+                return [name] if is_checked else [], [name] if is_of_host else []
+            case ast.Call(function, [ast.Name(name), *_]) if isinstance(self.named(name), Tensor):
+                return [name] if self.qualified(function) == "torch.is_tensor" else [], []
+        return [], []
 
     def _for(self, node: ast.For | ast.AsyncFor) -> bool:
         values = self.read(node.iter)
@@ -397,7 +392,7 @@ _HANDLERS: dict[type[ast.stmt], Callable[..., bool]] = {
     ast.AugAssign: Statements._augmented,
     ast.Return: Statements._return,
     ast.Assert: Statements._assert,
-    ast.Raise: Statements._raise,
+    ast.Raise: lambda frame, node: False,
     ast.Break: Statements._leave,
     ast.Continue: Statements._leave,
     ast.Delete: Statements._delete,

@@ -28,11 +28,9 @@ _KINDS = {"arange": "int", "randint": "int", "randperm": "int", "rand": "float",
 
 
 def made(call: Applied, place: Value | None) -> Tensor:
-    """The result of a function that makes a tensor.
+    """The result of a function that makes a tensor on the device of a place.
 
-    Args:
-        call: The call; the receiver of a method is not among its arguments.
-        place: What is given as `device`, if anything is.
+    The receiver of a method is not among the arguments.
     """
     is_host = place is None or is_host_device(place)
     is_fixed = call.name in _FIXED or call.name.removeprefix("new_") in _FIXED

@@ -87,11 +87,7 @@ _ASSIGNED = re.compile(r"((?:self\.)?\w+)(?:: [\w.]+)? [&|]?= ")
 
 
 class Sources:
-    """Where words of sources are in the text of a segment.
-
-    Args:
-        words: The text of the segment with its words.
-    """
+    """Where words of sources are in the text of a segment."""
 
     def __init__(self, words: Words) -> None:
         self._words = words

@@ -17,7 +17,6 @@ from npulens.shapes.repairs.repairs import Repairs
 from npulens.shapes.values.events import Event, Recorder
 from npulens.shapes.values.shape_rules import HOST_READ, PIPELINES
 from npulens.syntax.walking import nodes_below
-from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
 
@@ -113,6 +112,8 @@ class Reporter:
         home = self._home(event.node, event.function)
         lines = home.segment.parsed.lines
         span = home.span(event.node)
+        new = Repairs(event.function, lines)
+        repairs = self._known_repairs.setdefault(event.function.node, new)
         used = tuple(self._placed(node, function) for node, function in event.used.items())
         return Hotspot(
             event.rule,
@@ -127,16 +128,8 @@ class Reporter:
             event.is_shape,
             event.advice,
             used,
-            tuple(
-                expecting(fix, lines.text).shifted(-home.start)
-                for fix in self._repairs(event.function, lines).fixes(event)
-            ),
+            tuple(expecting(fix, lines.text).shifted(-home.start) for fix in repairs.fixes(event)),
         )
-
-    def _repairs(self, function: FunctionHere, lines: LineMap) -> Repairs:
-        if function.node not in self._known_repairs:
-            self._known_repairs[function.node] = Repairs(function, lines)
-        return self._known_repairs[function.node]
 
     def _home(self, node: ast.AST, function: FunctionHere) -> Home:
         """Where a node is: in the function that scopes name, unless it is not among its nodes.

@@ -190,22 +190,14 @@ def _is_hot_name(function: Described) -> bool:
     return is_called or HOT.search(last) is not None
 
 
+@lru_cache(maxsize=4096)
 def _is_cold(name: str) -> bool:
-    return any(map(_is_cold_word, name.split(".")))
+    return any(COLD.search(word) is not None for word in name.lower().split("."))
 
 
+@lru_cache(maxsize=4096)
 def _is_start(name: str) -> bool:
-    return any(map(_is_word_of_start, name.split(".")))
-
-
-@lru_cache(maxsize=4096)
-def _is_cold_word(name: str) -> bool:
-    return COLD.search(name.lower()) is not None
-
-
-@lru_cache(maxsize=4096)
-def _is_word_of_start(name: str) -> bool:
-    return _START.search(name.lower()) is not None
+    return any(_START.search(word) is not None for word in name.lower().split("."))
 
 
 def calls_in(text: str) -> frozenset[str]:

@@ -28,13 +28,7 @@ def collator_fix(node: ast.Call, lines: LineMap) -> Fix | None:
 
 
 def sequence_fix(node: ast.Call, lines: LineMap, parents: Mapping[ast.AST, ast.AST]) -> Fix | None:
-    """`pad` around or behind `pad_sequence`; `None` where that cannot be written plainly.
-
-    Args:
-        node: The call of `pad_sequence`.
-        lines: The text with it.
-        parents: The parents of the nodes of its function.
-    """
+    """`pad` around or behind `pad_sequence`; `None` where that cannot be written plainly."""
     value = given_argument(node, 2, "padding_value")
     is_first = given_argument(node, 1, "batch_first")
     number = value.operand if isinstance(value, ast.UnaryOp) else value
