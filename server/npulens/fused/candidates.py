@@ -132,12 +132,9 @@ class Candidates:
                     yield from _with_nested(method)
 
     def _is_one(self, node: Function, inside: Sequence[Part], others: Sequence[Part]) -> bool:
-        """Whether a function may match.
+        """Whether a function may match, with what it uses.
 
-        Args:
-            node: The function.
-            inside: What it uses whose computation is its own.
-            others: What it uses that is looked through by itself.
+        The computation of what is inside is its own; others are looked through by themselves.
         """
         if _AROUND_MODELS.search(node.name) is not None:
             return False

@@ -11,6 +11,7 @@ replacement what must hold for it, where that is not known; each kind becomes a 
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, reduce
 from itertools import product
@@ -167,13 +168,10 @@ def _constants(module: ast.Module) -> dict[str, object]:
     """The module's upper-case names with their literal values."""
     found: dict[str, object] = {}
     for node in module.body:
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            name = node.targets[0].id
-            if name.isupper():
-                try:
-                    found[name] = ast.literal_eval(node.value)
-                except ValueError:
-                    continue
+        match node:
+            case ast.Assign([ast.Name(name), *_], value) if name.isupper():
+                with suppress(ValueError):
+                    found[name] = ast.literal_eval(value)
     return found
 
 

@@ -29,8 +29,8 @@ class Recognizer:
     """Looks for patterns in the functions of one segment.
 
     Args:
-        lines: The text of the segment.
-        module: The module; trees of this segment count in that text.
+        lines: The text of the segment; its trees count in it.
+        module: The module.
         configured: What configurations say by default, by their attributes.
     """
 
@@ -110,17 +110,13 @@ class Recognizer:
 
     def _is_own_call(self, node: ast.Call, record: Evaluated) -> bool:
         """Whether a call is one of a function or method of this file."""
-        callee = node.func
-        if isinstance(callee, ast.Name):
-            return callee.id in self._definitions.functions or callee.id in record.nested
         owner = record.function.owner
-        return (
-            isinstance(callee, ast.Attribute)
-            and isinstance(callee.value, ast.Name)
-            and callee.value.id == record.function.receiver
-            and owner is not None
-            and self._definitions.method(owner, callee.attr) is not None
-        )
+        match node.func:
+            case ast.Name(name):
+                return name in self._definitions.functions or name in record.nested
+            case ast.Attribute(ast.Name(name), method) if name == record.function.receiver:
+                return owner is not None and self._definitions.method(owner, method) is not None
+        return False
 
     def _matches(self, value: Node, without_gradient: bool) -> Iterator[Match]:
         inner = stripped(value, {"cast", "contiguous"})

@@ -12,13 +12,9 @@ _Atom = ast.Name | ast.Attribute | ast.Call | ast.Subscript | ast.Constant | ast
 
 
 class Sources:
-    """Writes values with the names that hold at one place.
+    """Writes values with what names represent at one place.
 
-    Args:
-        record: The function.
-        names: What its names represent at the place.
-        removed: Names in code that will be gone; what they compute may be written again.
-        source: Gives the text of an expression of the function.
+    What is computed in code that will be removed may be written again.
     """
 
     def __init__(

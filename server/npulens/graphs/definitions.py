@@ -203,9 +203,9 @@ def stored_by(node: ast.stmt, receiver: str | None) -> Iterator[str]:
         targets = [node.target]
     for target in targets:
         for part in target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]:
-            owner = part.value if isinstance(part, ast.Attribute) else None
-            if isinstance(part, ast.Attribute) and isinstance(owner, ast.Name):
-                yield from [part.attr] if owner.id == receiver else []
+            match part:
+                case ast.Attribute(ast.Name(name), attribute) if name == receiver:
+                    yield attribute
 
 
 def nested_function(node: Function, outer: FunctionHere) -> FunctionHere:

@@ -139,14 +139,6 @@ def _absolute(frame: Frame, node: ast.Call, call: Applied) -> Value:
     return value if isinstance(value, Tensor) else CONSTANT
 
 
-def _mapped(frame: Frame, node: ast.Call, call: Applied) -> Value:
-    return Table(tuple((k, v) for k, v in call.keywords.items() if k))
-
-
-def _plain(frame: Frame, node: ast.Call, call: Applied) -> Value:
-    return CONSTANT
-
-
 def _any(frame: Frame, node: ast.Call, call: Applied) -> Value:
     """`any` and `all` over tensors decide on each."""
     value = call.get(0)
@@ -169,7 +161,9 @@ BUILTINS: dict[str, Builtin] = {
     **dict.fromkeys(("list", "tuple"), _listed),
     **dict.fromkeys(("reversed", "sorted"), _turned),
     "abs": _absolute,
-    "dict": _mapped,
+    "dict": lambda frame, node, call: Table(tuple((k, v) for k, v in call.keywords.items() if k)),
     **dict.fromkeys(("any", "all"), _any),
-    **dict.fromkeys(("isinstance", "hasattr", "callable", "round", "pow", "hash", "id"), _plain),
+    **dict.fromkeys(
+        ("isinstance", "hasattr", "callable", "round", "pow", "hash", "id"), lambda *call: CONSTANT
+    ),
 }

@@ -204,19 +204,15 @@ class Libraries(Indexing):
 
     def _is_configured(self, node: ast.expr) -> bool:
         """Numbers that are written, or that a constructor keeps as it was given them."""
-        if isinstance(node, (ast.List, ast.Tuple)):
-            return all(map(self._is_configured, node.elts))
-        if isinstance(node, ast.Constant):
-            return isinstance(node.value, (int, float))
-        owner = self.function.owner
-        is_own = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
-        if owner is None or not is_own or self.receiver is None:
-            return False
-        assert isinstance(node, ast.Attribute)
-        assert isinstance(node.value, ast.Name)
-        if node.value.id != self.receiver or not self.is_from_constructor(node.attr):
-            return False
-        return not isinstance(self.read(node), Tensor)
+        match node:
+            case ast.List(parts) | ast.Tuple(parts):
+                return all(map(self._is_configured, parts))
+            case ast.Constant(value):
+                return isinstance(value, (int, float))
+            case ast.Attribute(ast.Name(name), attribute) if name == self.receiver:
+                is_kept = self.is_from_constructor(attribute)
+                return is_kept and not isinstance(self.read(node), Tensor)
+        return False
 
     def _sized(self, value: Value, dynamic: Number) -> Value:
         if isinstance(value, Items) and value.elements is not None:

@@ -86,7 +86,8 @@ class Statements(Binding):
         for target in node.targets:
             self.bind(target, value)
             self.name_dimensions(target, node.value)
-        if self._joins(node.value) and grows(node, self.around, self.function):
+        joins = isinstance(node.value, ast.Call) and self.qualified(node.value.func) in JOINS
+        if joins and grows(node, self.around, self.function):
             is_collected = only_collects(node, self.around)
             self.rare += is_collected
             found = self.report(
@@ -96,10 +97,6 @@ class Statements(Binding):
             for user in users(node, self.around):
                 self.uses(found, user)
         return True
-
-    def _joins(self, node: ast.expr) -> bool:
-        """Whether a value is a call of a function that joins tensors."""
-        return isinstance(node, ast.Call) and self.qualified(node.func) in JOINS
 
     def _annotated(self, node: ast.AnnAssign) -> bool:
         if node.value is not None:

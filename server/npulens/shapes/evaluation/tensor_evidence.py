@@ -14,7 +14,7 @@ from npulens.shapes.values.shape_values import (
     Value,
     items_of,
 )
-from npulens.syntax.bindings import Function
+from npulens.syntax.bindings import Function, with_defaults
 from npulens.syntax.by_node import once_by_node
 from npulens.syntax.parsing import expression_tree
 from npulens.syntax.values import Name, dotted_name, last_name
@@ -161,19 +161,17 @@ def parameters(node: Function, is_forward: bool) -> Iterator[tuple[str, Value]]:
             likely tensors.
     """
     arguments = node.args
-    positional = [*arguments.posonlyargs, *arguments.args]
-    defaults: list[ast.expr | None] = [None] * (len(positional) - len(arguments.defaults))
-    given = zip(positional, [*defaults, *arguments.defaults], strict=True)
-    named = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-    for argument, default in (*given, *named):
+    defaults = dict(with_defaults(arguments))
+    for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
         value = annotated(argument.annotation)
         if argument.annotation is None:
-            if isinstance(default, ast.Constant) and isinstance(default.value, (int, float)):
-                value = CONSTANT
-            elif isinstance(default, ast.Constant) and isinstance(default.value, str):
-                value = FOREIGN
-            elif is_forward and default is None:
-                value = LIKELY
+            match defaults.get(argument):
+                case ast.Constant(int() | float()):
+                    value = CONSTANT
+                case ast.Constant(str()):
+                    value = FOREIGN
+                case None if is_forward:
+                    value = LIKELY
         yield argument.arg, value
     for rest in (arguments.vararg, arguments.kwarg):
         if rest is not None:

@@ -21,24 +21,24 @@ def evaluations(
     reporter: Reporter,
     known: Mapping[ast.AST, Evaluation],
     live: Mapping[ast.AST, object],
-) -> list[Evaluation]:
-    """What is found in some functions of a segment.
+) -> dict[ast.AST, Evaluation]:
+    """What is found in some functions of a segment, by their nodes.
 
     What is known from before holds no longer if it rests on a function that is not live.
     """
-    found: list[Evaluation] = []
+    found: dict[ast.AST, Evaluation] = {}
     for function in functions:
         before = known.get(function.node)
         if before is None or not before.rests_on <= live.keys():
             before = _evaluation(function, session, reporter, {})
-        found.append(before)
+        found[function.node] = before
     passed: dict[ast.AST, dict[ast.Call, Mapping[str, Value]]] = {}
-    for evaluation in found:
+    for evaluation in found.values():
         for each in evaluation.passed_arguments:
             assert isinstance(each, PassedArguments)
             passed.setdefault(each.method, {})[each.call] = each.values
-    for index, function in enumerate(functions):
-        evaluation = found[index]
+    for function in functions:
+        evaluation = found[function.node]
         calls = passed.get(function.node, {}) if evaluation.has_events else {}
         from_host = arguments_from_host(function, calls)
         if from_host != evaluation.from_host:
@@ -46,7 +46,7 @@ def evaluations(
             # What it passes on counts as it is for any arguments.
             rests_on, given = evaluation.rests_on | again.rests_on, evaluation.passed_arguments
             again = replace(again, rests_on=rests_on, passed_arguments=given)
-            found[index] = replace(again, has_events=True)
+            found[function.node] = replace(again, has_events=True)
     return found
 
 

@@ -131,14 +131,10 @@ class Hotspots:
         """Whether evaluations are needed anew, or functions are reached from elsewhere now."""
         if len(shapes.evaluations) < len(shapes.looked_through):
             return True
-        return not all(map(self._is_current, shapes.evaluations.values())) or any(
-            self._call_graph.is_exempt(name) != is_exempt
-            for name, is_exempt in shapes.looked_through.items()
-        )
-
-    def _is_current(self, evaluation: Evaluation) -> bool:
-        """Whether all functions that an evaluation rests on are what they were."""
-        return evaluation.rests_on <= self.homes.keys()
+        if any(not each.rests_on <= self.homes.keys() for each in shapes.evaluations.values()):
+            return True
+        looked_through = shapes.looked_through.items()
+        return any(self._call_graph.is_exempt(name) != before for name, before in looked_through)
 
     def _look_through(
         self,
@@ -171,8 +167,7 @@ class Hotspots:
         if not functions:
             return {}
         reporter = Reporter(self.homes, segment, self._runtimes, with_hints=not self._reported_only)
-        found = evaluations(functions, self._session(), reporter, known, self.homes)
-        return {function.node: each for function, each in zip(functions, found, strict=True)}
+        return evaluations(functions, self._session(), reporter, known, self.homes)
 
     def _session(self) -> Session:
         operators = self._module.catalogue.operators

@@ -121,10 +121,7 @@ def _is_leaving(node: ast.ClassDef | Function, marked: set[str]) -> bool:
 def reaches(functions: Iterable[Described], leaving: Iterable[str] = ()) -> Mapping[str, Reach]:
     """From where each function of a module is reached, as far as the module shows.
 
-    Args:
-        functions: The functions of the module.
-        leaving: Classes and functions that will be removed; those that nothing else calls count
-            as cold.
+    Classes and functions that are leaving, and that nothing else calls, count as cold.
     """
     known = list(functions)
     unused = set(leaving)

@@ -102,11 +102,9 @@ class Layers(NamedTuple):
 
 
 class Closure(NamedTuple):
-    """A nested function or lambda, and what it sees.
+    """A nested function or lambda, and what names around it hold.
 
-    Attributes:
-        node: The function.
-        names: What names around it hold. The closure is one of them, so it refers to nothing else.
+    The closure is one of them, so it refers to nothing else.
     """
 
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
