@@ -31,7 +31,7 @@ from npulens.graphs.scalars import without_zeros
 from npulens.graphs.tensor_views import ELLIPSIS, floor_divide, subscript
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.values import dotted_name, root_name
-from npulens.syntax.walking import nodes_below
+from npulens.syntax.walking import names_in
 
 _MAX_STEPS = 20_000
 """Expressions evaluated for one function, those of functions it calls included."""
@@ -167,8 +167,7 @@ class Expressions:
         frame.capture(node)
         if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
             self._each(node, frame)
-        names = [n for n in nodes_below(node) if isinstance(n, ast.Name)]
-        read = {n.id: frame.names[n.id] for n in names if n.id in frame.names}
+        read = {name: frame.names[name] for name in names_in(node) if name in frame.names}
         return self.unknown(node, tuple(read.values()))
 
     def _attribute(self, node: ast.Attribute, frame: Frame) -> Node:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from npulens.graphs.definitions import FunctionHere
 from npulens.graphs.nodes import Node
-from npulens.syntax.walking import nodes_below
+from npulens.syntax.walking import names_in
 
 
 class TooLargeError(Exception):
@@ -115,9 +115,7 @@ class Frame:
     def capture(self, node: ast.AST) -> None:
         """Note that code which runs later, or is not looked into, may read names."""
         if self.record is not None:
-            for child in nodes_below(node):
-                if isinstance(child, ast.Name):
-                    self.record.captured.add(child.id)
+            self.record.captured.update(names_in(node))
 
     def state(self) -> State:
         """A copy of what names and attributes represent."""

@@ -29,9 +29,9 @@ class TensorOperations(Expressions):
         if name in VIEWS and not call.keywords:
             return self._view(name, owner, positional)
         if name in ("view_as", "reshape_as") and len(positional) == 1:
-            return self._view("reshape", owner, [self._shape(positional[0])])
+            return self._view("reshape", owner, [graph.node("shape", (positional[0],))])
         if name == "size":
-            return graph.node("size", (owner, *positional)) if positional else self._shape(owner)
+            return graph.node("size" if positional else "shape", (owner, *positional))
         if name in ("dim", "detach") and not positional:
             return graph.node(name, (owner,))
         signature = operator_named(name)
@@ -64,9 +64,6 @@ class TensorOperations(Expressions):
             inner = hoisted(self.graph, product.operands[0], self.initial)
             return self.graph.node("transpose", (inner, *product.operands[1:]))
         return hoisted(self.graph, product, self.initial)
-
-    def _shape(self, owner: Node) -> Node:
-        return self.graph.node("shape", (owner,))
 
     def _view(self, name: str, tensor: Node, sizes: Sequence[Node]) -> Node:
         if len(sizes) == 1 and sizes[0].operator == TUPLE:

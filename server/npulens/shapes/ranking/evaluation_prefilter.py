@@ -219,12 +219,12 @@ class Sources:
         while place >= 0 and (
             (part.endswith(",") and not self._is_in_index(place))
             or (part.endswith(" ") and self._text.startswith("is ", place + len(part)))
-            or (part[-1].isidentifier() and self._goes_on(place + len(part)))
+            or (part[-1].isidentifier() and self._is_in_word(place + len(part)))
         ):
             place = self._text.find(part, place + 1, end)
         return place >= 0
 
-    def _goes_on(self, place: int) -> bool:
+    def _is_in_word(self, place: int) -> bool:
         return self._text[place : place + 1].isalnum() or self._text.startswith("_", place)
 
     def _is_in_index(self, place: int) -> bool:

@@ -8,7 +8,6 @@ import ast
 import re
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TypeVar
 
 from npulens.catalog.messages import message
 from npulens.catalog.model import Applicability, Edit, Fix, LocalizedText
@@ -41,8 +40,6 @@ _LENGTH_OF = re.compile(r"\blen[\s(]{1,99}\Z")
 _SIZE_OF = re.compile(r"[\s)\\]{0,99}\.\s{0,99}(?:shape|size)\b")
 _NEAR = 110
 
-_Statement = TypeVar("_Statement", bound=ast.stmt)
-
 
 class Repairs:
     """The fixes for the events of one function, in the text that it is in."""
@@ -55,10 +52,10 @@ class Repairs:
     def _parents(self) -> dict[ast.AST, ast.AST]:
         return parents_below(self._function.node)
 
-    def _statements(self, kind: type[_Statement]) -> Iterator[_Statement]:
-        """The statements of a kind in the function; a fraction of its nodes."""
-        statements = inner_statements(self._function.node.body)
-        return (statement for statement in statements if isinstance(statement, kind))
+    @property
+    def _statements(self) -> Iterator[ast.stmt]:
+        """The statements of the function; a fraction of its nodes."""
+        return inner_statements(self._function.node.body)
 
     def fixes(self, event: Event) -> tuple[Fix, ...]:
         """The fixes for one event, the best first."""
@@ -150,7 +147,8 @@ class Repairs:
 
     def _assigned(self, target: ast.Subscript, mask: ast.expr, event: Event) -> Iterator[Fix]:
         """`x[mask] = value` for a number, and `x[mask] = y[mask]`."""
-        statement = next((s for s in self._statements(ast.Assign) if s.targets == [target]), None)
+        assignments = (s for s in self._statements if isinstance(s, ast.Assign))
+        statement = next((s for s in assignments if s.targets == [target]), None)
         if statement is None or isinstance(mask, (ast.Tuple, ast.Slice)):
             return
         value = statement.value
@@ -179,17 +177,15 @@ class Repairs:
 
     def _accumulated(self, node: ast.Call) -> Iterator[Fix]:
         """`total += loss.item()` in a loop; the total is a tensor then, and may be one."""
-        callee = node.func
-        if not (isinstance(callee, ast.Attribute) and callee.attr == "item"):
+        if not (isinstance(node.func, ast.Attribute) and node.func.attr == "item"):
             return
-        statement = next((s for s in self._statements(ast.AugAssign) if s.value is node), None)
-        if statement is None or not isinstance(statement.op, ast.Add):
-            return
-        total = statement.target
-        if isinstance(total, ast.Name) and may_be_tensor(total.id, self._function, self._parents):
-            text = f"{self._source(callee.value)}.detach()"
-            more = message("shape.total-is-tensor")
-            yield self._fix(node, text, Applicability.UNSAFE, more)
+        for statement in self._statements:
+            match statement:
+                case ast.AugAssign(ast.Name(total), ast.Add(), value) if value is node:
+                    if may_be_tensor(total, self._function, self._parents):
+                        text = f"{self._source(node.func.value)}.detach()"
+                        more = message("shape.total-is-tensor")
+                        yield self._fix(node, text, Applicability.UNSAFE, more)
 
     def _dropped(self, node: ast.Call) -> Iterator[Fix]:
         """`drop_last=True` behind the other arguments; it trains on less, so a person picks it."""
