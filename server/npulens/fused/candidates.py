@@ -5,6 +5,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from npulens.checks.segments.segment import Segment
 from npulens.fused.parts import Needs, Part, Reach
 from npulens.graphs.definitions import (
     ClassHere,
@@ -15,7 +16,7 @@ from npulens.graphs.definitions import (
     stored_attributes,
     stored_by,
 )
-from npulens.syntax.bindings import Function, target_names
+from npulens.syntax.bindings import Function, target_names, with_defaults
 from npulens.syntax.docstrings import docstring_of
 from npulens.syntax.walking import names_in
 from npulens.syntax.words import Words
@@ -74,29 +75,25 @@ class Candidates:
     """The functions of one segment that are worth evaluating.
 
     Args:
-        lines: The text of the segment.
-        words: The words in it.
+        segment: The segment.
         definitions: Those of the module.
         places: Where words of patterns occur in the text.
         helpers: Functions of the module that hold some.
         parts: Functions and classes of it that do.
         needs: What code holds that can match.
-        names_npu: Whether the segment names the NPU.
     """
 
     def __init__(
         self,
-        lines: LineMap,
-        words: Words,
+        segment: Segment,
         definitions: Definitions,
         places: Places,
         helpers: Parts,
         parts: Parts,
         needs: Needs,
-        names_npu: bool,
     ) -> None:
-        self._text = lines.text
-        self._lines = lines
+        words, self._lines = segment.words, segment.parsed.lines
+        self._text = self._lines.text
         self._definitions = definitions
         self._places = places
         self._helpers = helpers
@@ -108,7 +105,7 @@ class Candidates:
             if words.text[at - 1 : at] != "."  # as in `self.drop_path`, which is another
         )
         self._needs = needs
-        self._names_npu = names_npu
+        self._names_npu = bool(segment.npu_words)
 
     def among(self, body: Sequence[ast.stmt]) -> Iterator[FunctionHere]:
         """Functions that hold a word of a pattern, or use something of the module that does."""
@@ -135,12 +132,9 @@ class Candidates:
                     yield from _with_nested(method)
 
     def _is_one(self, node: Function, inside: Sequence[Part], others: Sequence[Part]) -> bool:
-        """Whether a function may match.
+        """Whether a function may match, with what it uses.
 
-        Args:
-            node: The function.
-            inside: What it uses whose computation is its own.
-            others: What it uses that is looked through by itself.
+        The computation of what is inside is its own; others are looked through by themselves.
         """
         if _AROUND_MODELS.search(node.name) is not None:
             return False
@@ -157,6 +151,9 @@ class Candidates:
         reaches = list(_code_of(node, self._lines))
         return Part(_words_in(self._places, reaches), self._text, reaches, others)
 
+    def _with_helpers(self, node: ast.stmt | ast.expr, others: Iterable[Part] = ()) -> Part:
+        return self._own(node, [*self._helpers_in(node).values(), *others])
+
     def _helpers_in(self, node: ast.stmt | ast.expr) -> Parts:
         names = _words_in(self._calls, _code_of(node, self._lines))
         return {name: self._helpers[name] for name in names}
@@ -171,7 +168,7 @@ class Candidates:
         members = {name: part for base, part in self._bases(owner) for name in base.methods}
         for name, method in owner.methods.items():
             if self._has_part(method.node):
-                members[name] = self._own(method.node, self._helpers_in(method.node).values())
+                members[name] = self._with_helpers(method.node)
         return members
 
     def _attributes(self, owner: ClassHere) -> dict[str, Part]:
@@ -199,13 +196,11 @@ class Candidates:
         for statement in statements:
             if not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
                 continue
-            taken = (
-                []
-                if not carried or statement.value is None
-                else [carried[name] for name in names_in(statement.value) if name in carried]
-            )
+            value = statement.value
+            names = names_in(value) if carried and value is not None else ()
+            taken = [carried[name] for name in names if name in carried]
             if taken or self._has_part(statement):
-                part = self._own(statement, [*self._helpers_in(statement).values(), *taken])
+                part = self._with_helpers(statement, taken)
                 yield from ((name, part) for name in stored_by(statement, constructor.receiver))
                 targets = (
                     statement.targets if isinstance(statement, ast.Assign) else [statement.target]
@@ -214,16 +209,10 @@ class Candidates:
 
     def _parameters(self, function: Function) -> dict[str, Part]:
         """Parameters whose default is such a part."""
-        arguments = function.args
-        positional = [*arguments.posonlyargs, *arguments.args]
-        pairs = [
-            *zip(reversed(positional), reversed(arguments.defaults), strict=False),
-            *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
-        ]
         return {
-            p.arg: self._own(default, self._helpers_in(default).values())
-            for p, default in pairs
-            if default is not None and self._has_part(default)
+            parameter.arg: self._with_helpers(default)
+            for parameter, default in with_defaults(function.args)
+            if self._has_part(default)
         }
 
 

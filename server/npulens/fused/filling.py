@@ -10,7 +10,7 @@ from npulens.fused.writable_values import Sources, atom
 from npulens.graphs.nodes import LIBRARY, Node
 from npulens.graphs.operators import CASTS
 from npulens.syntax.parsing import expression_tree
-from npulens.syntax.walking import nodes_below
+from npulens.syntax.walking import names_in, nodes_below
 
 _VIEWS = frozenset({"transpose", "unsqueeze", "view", "reshape", "permute", "size"})
 
@@ -70,10 +70,9 @@ def _cast(cast: Node, sources: Sources) -> str | None:
     return None if target is None else f".to({target})"
 
 
-def names_in(match: Match, replacement: Replacement) -> set[str]:
+def bound_names(match: Match, replacement: Replacement) -> set[str]:
     """The names of a pattern that its replacement uses."""
-    nodes = nodes_below(replacement.expression)
-    return {node.id for node in nodes if isinstance(node, ast.Name) and node.id in match.bound}
+    return match.bound.keys() & names_in(replacement.expression)
 
 
 def _may_be_repeated(source: str) -> bool:

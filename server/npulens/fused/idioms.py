@@ -13,7 +13,6 @@ from npulens.checks.segments.segment import Segment
 from npulens.fused.candidates import Candidates, Parts, Places, parts_in, word_places
 from npulens.fused.chosen_activations import activations_by_default
 from npulens.fused.parts import Needs, Part
-from npulens.fused.patterns import read_patterns
 from npulens.fused.recognition import Recognizer
 from npulens.verdicts.file_role import FileRole, file_role
 
@@ -68,29 +67,22 @@ class Idioms:
         self, segment: Segment, known: Mapping[ast.AST, Recognition]
     ) -> dict[ast.AST, Recognition]:
         """What is found in the functions of a segment, but for what is known and holds still."""
-        catalogue, target = self._module.catalogue, self._module.target
         # Where data is prepared, nothing runs on the NPU.
-        is_on_host = FileRole.HOST in file_role(target.project.place_of(self._module.path))
+        is_on_host = FileRole.HOST in file_role(
+            self._module.target.project.place_of(self._module.path)
+        )
         if is_on_host or not self._has_torch or not self._may_contain_some(segment):
             return {}
-        lines, definitions = segment.parsed.lines, self._module.definitions.all
+        definitions = self._module.definitions.all
         definitions.queried = set(segment.fused.queried) if known else set()
+        places = self._places(segment)
         candidates = Candidates(
-            lines,
-            segment.words,
-            definitions,
-            self._places(segment),
-            self._helpers,
-            self._parts,
-            self._needs,
-            bool(segment.npu_words),
+            segment, definitions, places, self._helpers, self._parts, self._needs
         )
         functions = list(candidates.among(segment.parsed.body))
         if not functions:
             return {}
-        patterns = read_patterns(catalogue.patterns)
-        style, configured = target.style, self._configured
-        recognizer = Recognizer(lines, definitions, patterns, catalogue, style, configured)
+        recognizer = Recognizer(segment.parsed.lines, self._module, self._configured)
         recognized: dict[ast.AST, Recognition] = {}
         for function in functions:
             found = known.get(function.node)
@@ -99,9 +91,7 @@ class Idioms:
                 found = recognizer.recognize(function)
             recognized[function.node] = found
         if self._is_kept:
-            owners = {each.owner.node.name for each in functions if each.owner is not None}
-            names = definitions.queried | owners
-            segment.fused.queried = {name: self._module.interfaces.of(name) for name in names}
+            segment.fused.queried = self._module.interfaces.behind(functions)
         return recognized
 
     @cached_property
@@ -117,9 +107,8 @@ class Idioms:
     def _nodes(self) -> frozenset[ast.AST]:
         """The functions of the module, and the methods of its classes."""
         definitions = self._module.definitions.all
-        methods = (each.methods.values() for each in definitions.classes.values())
-        functions = chain(definitions.functions.values(), *methods)
-        return frozenset(function.node for function in functions)
+        owners = (each.methods for each in definitions.classes.values())
+        return frozenset(f.node for each in (definitions.functions, *owners) for f in each.values())
 
     def _may_contain_some(self, segment: Segment) -> bool:
         text = segment.parsed.text

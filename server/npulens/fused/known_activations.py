@@ -64,9 +64,7 @@ def is_gelu_by_default(function: Node, arguments: Sequence[Node], evaluator: Eva
 
 def _may_be_configured(function: Node, evaluator: Evaluator, kind: _Kind) -> bool:
     known = evaluator.initial(function) or function
-    if known is not function and known.operator != OPAQUE:
-        return _may_be(known, evaluator, kind, _MAX_DEPTH)
-    if known.operator == OPAQUE and known.operands:
+    if known.operands if known.operator == OPAQUE else known is not function:
         return _may_be(known, evaluator, kind, _MAX_DEPTH)
     is_named_so = function.operator in (ATTRIBUTE, INPUT) and _sounds(str(function.label))
     return kind.is_likely and is_named_so

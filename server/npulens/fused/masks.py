@@ -1,7 +1,7 @@
 """What the code shows of attention masks: causal ones, and ones of floats."""
 
 from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, SELECT, Node, is_constant, number
-from npulens.graphs.pairs import SLICE
+from npulens.graphs.pairs import SLICE, is_first
 from npulens.graphs.scalars import Initial, is_lowest
 
 _MAX_DEPTH = 12
@@ -9,18 +9,10 @@ _VIEWS = frozenset({"reshape", "unsqueeze", "contiguous", "cast", "expand", "det
 _ONES = frozenset({"ones", "ones_like", "full"})
 
 
-def is_causal(node: Node, initial: Initial) -> bool:
-    """Whether a boolean mask leaves out just what lies above the main diagonal."""
-    return _leaves_out(node, initial, True, 0) == "start"
+def diagonal(node: Node, initial: Initial, dropped: bool = True, depth: int = 0) -> str | None:
+    """Which diagonal a boolean mask leaves out all above, and nothing else; `None` for no mask.
 
-
-def is_causal_at_end(node: Node, initial: Initial) -> bool:
-    """Whether a boolean mask leaves out what lies above the diagonal that ends bottom right."""
-    return _leaves_out(node, initial, True, 0) == "end"
-
-
-def _leaves_out(node: Node, initial: Initial, dropped: bool, depth: int) -> str | None:
-    """Where the diagonal of a causal mask starts or ends, `None` if it is no such mask.
+    "start" is the main diagonal, "end" the one that ends bottom right.
 
     Args:
         node: The mask.
@@ -33,16 +25,16 @@ def _leaves_out(node: Node, initial: Initial, dropped: bool, depth: int) -> str 
     operator, operands = node.operator, node.operands
     if operator == ATTRIBUTE:
         assigned = initial(node)
-        return None if assigned is None else _leaves_out(assigned, initial, dropped, depth + 1)
+        return None if assigned is None else diagonal(assigned, initial, dropped, depth + 1)
     if operator == "logical_not":
-        return _leaves_out(operands[0], initial, not dropped, depth + 1)
+        return diagonal(operands[0], initial, not dropped, depth + 1)
     if operator in ("eq", "ne") and operands[1].operator == CONSTANT:
         inverted = (operator == "eq") == (not operands[1].value)
-        return _leaves_out(operands[0], initial, dropped is not inverted, depth + 1)
+        return diagonal(operands[0], initial, dropped is not inverted, depth + 1)
     if operator in _VIEWS:
-        return _leaves_out(operands[0], initial, dropped, depth + 1)
+        return diagonal(operands[0], initial, dropped, depth + 1)
     if operator == "index":
-        inner = _leaves_out(operands[0], initial, dropped, depth + 1)
+        inner = diagonal(operands[0], initial, dropped, depth + 1)
         return inner and _cut_out(operands[1:], inner)
     if operator == ("triu" if dropped else "tril") and operands[0].operator in _ONES:
         return _diagonal(operands[1], dropped)
@@ -74,18 +66,14 @@ def _cut_out(items: tuple[Node, ...], inner: str) -> str | None:
     if len(slices) < 2:
         return inner if not slices else None
     rows, columns = slices[-2:]
-    if not _from_start(columns):
+    if not is_first(columns.operands[0]):
         return None
-    if _from_start(rows):
+    if is_first(rows.operands[0]):
         return inner
     start, stop, _ = rows.operands
     negated = [t for t in _terms(start) if t.operator == "multiply"]
     is_last_rows = stop is columns.operands[1] and stop in _terms(start) and len(negated) == 1
     return "end" if is_last_rows else None
-
-
-def _from_start(item: Node) -> bool:
-    return is_constant(item.operands[0], None) or is_constant(item.operands[0], 0)
 
 
 def is_float_mask(node: Node, initial: Initial, depth: int = 0) -> bool:

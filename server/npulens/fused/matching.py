@@ -4,7 +4,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from npulens.fused.patterns import Pattern
-from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, INPUT, OPAQUE, SELECT, Node, number, reachable
+from npulens.graphs.nodes import (
+    ATTRIBUTE,
+    CONSTANT,
+    INPUT,
+    OPAQUE,
+    SELECT,
+    Node,
+    number,
+    reachable,
+    stripped,
+)
 
 _MAX_STEPS = 3_000
 """Comparisons of two nodes for one pattern at one place."""
@@ -83,14 +93,7 @@ def is_type_of(cast: Node, tensor: Node) -> bool:
         return False
     target = cast.operands[1]
     of = target.operands[0] if target.operator == ATTRIBUTE else target
-    return stripped(of, frozenset({"cast"})) is tensor
-
-
-def stripped(node: Node, transparent: frozenset[str]) -> Node:
-    """A node without the outer operators that are looked through."""
-    while node.operator in transparent:
-        node = node.operands[0]
-    return node
+    return stripped(of, {"cast"}) is tensor
 
 
 class _Search:
@@ -150,7 +153,7 @@ class _Search:
 
     def _terms(self, wanted: Node, found: Node, state: _State) -> Iterator[_State]:
         """A sum or product, in any order and grouping."""
-        terms = sorted(_flattened(wanted), key=lambda term: _freedom(term))
+        terms = sorted(_flattened(wanted), key=_freedom)
         for parts, joined in self._cuts(found, wanted.operator, len(terms)):
             inner = state._replace(consumed=(*state.consumed, *joined))
             yield from self._assigned(terms, parts, inner)

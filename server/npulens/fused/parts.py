@@ -35,10 +35,6 @@ class Needs:
 
         What one of the others holds all by itself is looked for there, unless the function adds to
         it.
-
-        Args:
-            own: The function.
-            others: What it uses of the module, as far as that holds words.
         """
         parts = (own, *others)
         needs = {need for part in parts for word in part.words for need in self._by_word[word]}

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from npulens.fused.masks import is_causal, is_causal_at_end, is_float_mask
+from npulens.fused.masks import diagonal, is_float_mask
 from npulens.graphs.nodes import (
     ATTRIBUTE,
     CONSTANT,
@@ -14,25 +14,12 @@ from npulens.graphs.nodes import (
     Node,
     is_constant,
     number,
+    stripped,
 )
 from npulens.graphs.ranks import rank_of
 from npulens.graphs.scalars import Initial, is_lowest, is_scalar
 
 _GAIN_NAMES = ("weight", "gamma", "scale", "gain", "g")
-
-
-def holds(name: str, node: Node, initial: Initial) -> bool:
-    """Whether a condition holds for what a variable represents.
-
-    Raises:
-        KeyError: There is no condition of this name.
-    """
-    return _CONDITIONS[name](node, initial)
-
-
-def known_conditions() -> frozenset[str]:
-    """The names of all conditions."""
-    return frozenset(_CONDITIONS)
 
 
 def _is_parameter(node: Node, initial: Initial) -> bool:
@@ -91,27 +78,16 @@ def _is_row(node: Node, initial: Initial) -> bool:
     return created.operator != "tensor" and not is_constant(sizes[-1], 1)
 
 
-def _is_no_row(node: Node, initial: Initial) -> bool:
-    return not _is_row(node, initial)
-
-
 def _is_not_centred(node: Node, initial: Initial) -> bool:
     """No mean was subtracted: what is normalised then is a LayerNorm, or nearly one."""
-    while node.operator in ("cast", "contiguous"):
-        node = node.operands[0]
+    node = stripped(node, {"cast", "contiguous"})
     if node.operator != "add":
         return True
     return not any(part.operator == "mean" for term in node.operands for part in _factors(term))
 
 
-def _is_not_negative(node: Node, initial: Initial) -> bool:
-    """Neither the subtracted part of a difference nor a multiple."""
-    return not (node.operator == "multiply" and number(node.operands[0]) is not None)
-
-
 def _factors(node: Node) -> tuple[Node, ...]:
-    while node.operator == "cast":
-        node = node.operands[0]
+    node = stripped(node, {"cast"})
     return node.operands if node.operator == "multiply" else (node,)
 
 
@@ -120,11 +96,6 @@ def _is_not_last(node: Node, initial: Initial) -> bool:
     if node.operator == TUPLE:
         return all(number(part) is not None for part in node.operands)
     return number(node) is not None and not is_constant(node, -1)
-
-
-def _is_tensor(node: Node, initial: Initial) -> bool:
-    """Something that is not known to be a number, a string or `None`."""
-    return node.operator != CONSTANT
 
 
 def _is_half(node: Node, initial: Initial) -> bool:
@@ -142,35 +113,26 @@ def _is_half(node: Node, initial: Initial) -> bool:
     )
 
 
-def _has_heads(node: Node, initial: Initial) -> bool:
-    """Four dimensions, three for packed tokens, or a number that is not known."""
-    return (rank_of(node) or None) in (None, 3, 4)
-
-
-def _may_have_four_dimensions(node: Node, initial: Initial) -> bool:
-    return rank_of(node) in (None, 4)
-
-
-def _has_three_dimensions(node: Node, initial: Initial) -> bool:
-    return rank_of(node) == 3
-
-
-_CONDITIONS: dict[str, Callable[[Node, Initial], bool]] = {
+CONDITIONS: dict[str, Callable[[Node, Initial], bool]] = {
     "parameter": _is_parameter,
     "number": _is_number,
-    "tensor": _is_tensor,
+    "tensor": lambda node, initial: node.operator != CONSTANT,
     "row": _is_row,
-    "not_row": _is_no_row,
+    "not_row": lambda node, initial: not _is_row(node, initial),
     "not_centred": _is_not_centred,
     "not_last": _is_not_last,
-    "not_negative": _is_not_negative,
+    # Neither the subtracted part of a difference nor a multiple.
+    "not_negative": lambda node, initial: (
+        node.operator != "multiply" or number(node.operands[0]) is None
+    ),
     "half": _is_half,
-    "heads": _has_heads,
+    # Four dimensions, three for packed tokens, or a number that is not known.
+    "heads": lambda node, initial: (rank_of(node) or None) in (None, 3, 4),
     "scalar": is_scalar,
     "lowest": is_lowest,
-    "causal": is_causal,
-    "causal_at_end": is_causal_at_end,
+    "causal": lambda node, initial: diagonal(node, initial) == "start",
+    "causal_at_end": lambda node, initial: diagonal(node, initial) == "end",
     "float_mask": is_float_mask,
-    "four_dimensions": _may_have_four_dimensions,
-    "three_dimensions": _has_three_dimensions,
+    "four_dimensions": lambda node, initial: rank_of(node) in (None, 4),
+    "three_dimensions": lambda node, initial: rank_of(node) == 3,
 }

@@ -11,20 +11,22 @@ replacement what must hold for it, where that is not known; each kind becomes a 
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import product
+from operator import or_
 
 from npulens.catalog.message_ids import MessageId
 from npulens.catalog.messages import about, message
 from npulens.catalog.model import Applicability, LocalizedText, PatternSource
 from npulens.catalog.rule_file import CatalogueError
-from npulens.fused.pattern_conditions import known_conditions
+from npulens.fused.pattern_conditions import CONDITIONS
 from npulens.fused.relations import RELATIONS
 from npulens.graphs.definitions import Definitions, FunctionHere
 from npulens.graphs.functions import Evaluator
 from npulens.graphs.nodes import CONSTANT, INPUT, Node, reachable, trait
-from npulens.syntax.bindings import bindings_of
+from npulens.syntax.bindings import bindings_of, with_defaults
 from npulens.syntax.parsing import expression_tree, module_tree
 from npulens.syntax.scopes import ModuleNames, ModuleScope
 from npulens.syntax.walking import nodes_below
@@ -32,6 +34,7 @@ from npulens.text.lines import LineMap
 
 _PATTERN = "pattern"
 _REPLACEMENT = "replacement"
+_LEAVES = (INPUT, CONSTANT)
 _NAME = re.compile(r"\w+(\.\w+)+")
 
 
@@ -165,13 +168,10 @@ def _constants(module: ast.Module) -> dict[str, object]:
     """The module's upper-case names with their literal values."""
     found: dict[str, object] = {}
     for node in module.body:
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            name = node.targets[0].id
-            if name.isupper():
-                try:
-                    found[name] = ast.literal_eval(node.value)
-                except ValueError:
-                    continue
+        match node:
+            case ast.Assign([ast.Name(name), *_], value) if name.isupper():
+                with suppress(ValueError):
+                    found[name] = ast.literal_eval(value)
     return found
 
 
@@ -213,14 +213,16 @@ def _pattern(
     if not isinstance(conditions, dict):
         raise refused(where, "pattern.conditions")
     required = {condition for each in conditions.values() for condition in each}
-    if unknown := sorted(required - known_conditions() - RELATIONS.keys()):
+    if unknown := sorted(required - CONDITIONS.keys() - RELATIONS.keys()):
         raise refused(where, "pattern.no-condition", name=repr(unknown[0]))
     return Pattern(
         name=where,
         rule=rule,
         root=root,
         size=sum(1 for node in reachable(root) if node.operands),
-        traits=_traits(root),
+        traits=reduce(
+            or_, (trait(n.operator) for n in reachable(root) if n.operator not in _LEAVES)
+        ),
         applicability=how_safe,
         transparent=frozenset(transparent),
         keeps_types=constants.get("KEEPS_TYPES") is True,
@@ -238,14 +240,6 @@ def _pattern(
         exclusive=frozenset(exclusive),
         yields=constants.get("YIELDS") is True,
     )
-
-
-def _traits(root: Node) -> int:
-    traits = 0
-    for node in reachable(root):
-        if node.operator not in (INPUT, CONSTANT):
-            traits |= trait(node.operator)
-    return traits
 
 
 def _localized(value: object, where: str) -> LocalizedText | None:
@@ -280,16 +274,13 @@ def _replacement(
     last = function.node.body[-1]
     if not isinstance(last, ast.Return) or last.value is None:
         raise refused(source.name, "pattern.one-expression", name=function.node.name)
-    place = last.value
-    lines = LineMap(source.text)
-    start = lines.offset(place.lineno, place.col_offset)
-    end = lines.offset(place.end_lineno or place.lineno, place.end_col_offset or 0)
-    text = _on_one_line(source.text[start:end])
+    text = _on_one_line(source.text[slice(*LineMap(source.text).span(last.value))])
     expression = expression_tree(text)
     operator = _operator(expression, function)
     if not operator:
         raise refused(source.name, "pattern.calls-nothing", name=function.node.name)
-    return Replacement(text, expression, operator, _defaults(function), provided)
+    defaults = {p.arg: ast.unparse(default) for p, default in with_defaults(function.node.args)}
+    return Replacement(text, expression, operator, defaults, provided)
 
 
 def _operator(expression: ast.expr, function: FunctionHere) -> str:
@@ -312,14 +303,3 @@ def _on_one_line(text: str) -> str:
             joined += " "
         joined += line
     return joined
-
-
-def _defaults(function: FunctionHere) -> dict[str, str]:
-    arguments = function.node.args
-    given = arguments.defaults
-    return {
-        parameter.arg: ast.unparse(default)
-        for parameter, default in zip(
-            arguments.args[len(arguments.args) - len(given) :], given, strict=True
-        )
-    }

@@ -2,23 +2,22 @@
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from npulens.catalog.messages import message
-from npulens.catalog.model import Finding, Fix, MigrationStyle, Related, Rule
-from npulens.catalog.tables import Catalogue
+from npulens.catalog.model import Finding, MigrationStyle, Related
+from npulens.checks.segments.analysed_module import AnalysedModule
 from npulens.checks.segments.fused_answers import Idiom, Recognition
 from npulens.fused.known_activations import names_another
-from npulens.fused.matching import Match, is_type_of, matches, stripped
-from npulens.fused.pattern_conditions import holds
-from npulens.fused.patterns import Pattern
+from npulens.fused.matching import Match, is_type_of, matches
+from npulens.fused.pattern_conditions import CONDITIONS
+from npulens.fused.patterns import Pattern, read_patterns
 from npulens.fused.relations import RELATIONS
 from npulens.fused.removal import needless_statements
-from npulens.fused.rewriting import Rewriter
-from npulens.graphs.definitions import Definitions, FunctionHere
+from npulens.fused.rewriting import Place, Rewriter
+from npulens.graphs.definitions import FunctionHere
 from npulens.graphs.frames import Evaluated
 from npulens.graphs.functions import Evaluator
-from npulens.graphs.nodes import TUPLE, Node
+from npulens.graphs.nodes import TUPLE, Node, stripped
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
 
@@ -26,48 +25,27 @@ _MOST_LOOKS = 200
 """Of one function: so often other uses of the parts of a match are looked up."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where the result of a match is computed."""
-
-    node: ast.expr | ast.stmt
-    statement: ast.stmt
-    match: Match
-    others: tuple[Match, ...] = ()
-    """Patterns of the same rule that it fits too, for want of a fix for the first."""
-
-
 class Recognizer:
     """Looks for patterns in the functions of one segment.
 
     Args:
-        lines: The text of the segment.
-        definitions: The definitions of the module; trees of this segment count in that text.
-        patterns: What to look for, larger ones first.
-        catalogue: Has the rules that patterns belong to.
-        style: Which fixes come first.
+        lines: The text of the segment; its trees count in it.
+        module: The module.
         configured: What configurations say by default, by their attributes.
     """
 
     def __init__(
-        self,
-        lines: LineMap,
-        definitions: Definitions,
-        patterns: Sequence[Pattern],
-        catalogue: Catalogue,
-        style: MigrationStyle,
-        configured: Mapping[str, str],
+        self, lines: LineMap, module: AnalysedModule, configured: Mapping[str, str]
     ) -> None:
-        self._text = lines.text
         self._lines = lines
-        self._evaluator = Evaluator(definitions, configured)
+        self._definitions = module.definitions.all
+        self._evaluator = Evaluator(self._definitions, configured)
         self._configured = configured
-        self._definitions = definitions
-        self._catalogue = catalogue
-        self._style = style
+        self._catalogue = module.catalogue
+        self._style = module.target.style
         self._looks_left = 0
         self._by_operator: dict[str, list[Pattern]] = {}
-        for pattern in patterns:
+        for pattern in read_patterns(module.catalogue.patterns):
             self._by_operator.setdefault(pattern.root.operator, []).append(pattern)
 
     def recognize(self, function: FunctionHere) -> Recognition:
@@ -127,30 +105,22 @@ class Recognizer:
         for node, value, _ in record.places:
             if isinstance(node, ast.Call) and self._is_own_call(node, record):
                 parts = value.operands if value.operator == TUPLE else (value,)
-                results.update(stripped(part, frozenset({"cast", "contiguous"})) for part in parts)
+                results.update(stripped(part, {"cast", "contiguous"}) for part in parts)
         return results
 
     def _is_own_call(self, node: ast.Call, record: Evaluated) -> bool:
         """Whether a call is one of a function or method of this file."""
-        callee = node.func
-        if isinstance(callee, ast.Name):
-            return callee.id in self._definitions.functions or callee.id in record.nested
         owner = record.function.owner
-        return (
-            isinstance(callee, ast.Attribute)
-            and isinstance(callee.value, ast.Name)
-            and callee.value.id == record.function.receiver
-            and owner is not None
-            and self._definitions.method(owner, callee.attr) is not None
-        )
+        match node.func:
+            case ast.Name(name):
+                return name in self._definitions.functions or name in record.nested
+            case ast.Attribute(ast.Name(name), method) if name == record.function.receiver:
+                return owner is not None and self._definitions.method(owner, method) is not None
+        return False
 
     def _matches(self, value: Node, without_gradient: bool) -> Iterator[Match]:
-        tried = {value.operator}
-        inner = value
-        while inner.operator in ("cast", "contiguous"):
-            inner = inner.operands[0]
-        tried.add(inner.operator)
-        for operator in tried:
+        inner = stripped(value, {"cast", "contiguous"})
+        for operator in {value.operator, inner.operator}:
             for pattern in self._by_operator.get(operator, ()):
                 if pattern.traits & ~value.traits:
                     continue  # it has operators that are not in this value
@@ -171,7 +141,7 @@ class Recognizer:
         relation = RELATIONS.get(condition)
         if relation is not None:
             return relation(nodes, self._evaluator)
-        return all(holds(condition, node, self._evaluator.initial) for node in nodes)
+        return all(CONDITIONS[condition](node, self._evaluator.initial) for node in nodes)
 
     def _is_alone(self, found: Match, place: ast.expr | ast.stmt, record: Evaluated) -> bool:
         """Whether nothing else wants those parts of a match that would not be computed any more."""
@@ -189,36 +159,27 @@ class Recognizer:
 
     def _finding(self, record: Evaluated, place: Place) -> Iterator[Finding]:
         pattern = place.match.pattern
-        rule = self._rule(pattern)
+        name = "almost-fused" if pattern.almost is not None else pattern.rule
+        rule = self._catalogue.rule_named(name)
         if rule is None:
             return
-        rewriter = Rewriter(self._evaluator, record, self._text, self._lines)
-        matches_here = (place.match, *place.others)
-        fixes = next(
-            filter(None, (rewriter.fixes(m, place.node, place.statement) for m in matches_here)), []
-        )
+        rewriter = Rewriter(self._evaluator, record, self._lines)
+        agnostic = self._style is MigrationStyle.DEVICE_AGNOSTIC
+        preferred = MigrationStyle.DEVICE_AGNOSTIC if agnostic else MigrationStyle.NPU
+        fixes = sorted(rewriter.fixes(place), key=lambda fix: fix.style is not preferred)
         related = tuple(
-            Related(rewriter.span(statement), message("fix.part-of-computation"))
+            Related(self._lines.span(statement), message("fix.part-of-computation"))
             for statement in _statements_of(record, place)
         )
         shown = " ".join(rewriter.source(place.node).split())
         yield Finding(
             rule,
-            rewriter.span(place.node),
+            self._lines.span(place.node),
             {"symbol": shown, "replacement": pattern.operator},
             pattern.almost or pattern.check,
-            tuple(self._ordered(fixes)),
+            tuple(fixes),
             related=related,
         )
-
-    def _rule(self, pattern: Pattern) -> Rule | None:
-        name = "almost-fused" if pattern.almost is not None else pattern.rule
-        return self._catalogue.rule_named(name)
-
-    def _ordered(self, fixes: Sequence[Fix]) -> list[Fix]:
-        agnostic = self._style is MigrationStyle.DEVICE_AGNOSTIC
-        preferred = MigrationStyle.DEVICE_AGNOSTIC if agnostic else MigrationStyle.NPU
-        return sorted(fixes, key=lambda fix: fix.style is not preferred)
 
 
 def _order(match: tuple[Node, Place]) -> tuple[bool, int]:
@@ -228,11 +189,8 @@ def _order(match: tuple[Node, Place]) -> tuple[bool, int]:
 
 def _ends_with_cast_back(value: Node, found: Match) -> bool:
     """Whether a place casts the result back to the type of an input, as the operator does."""
-    while value.operator == "contiguous":
-        value = value.operands[0]
-    if value.operator != "cast":
-        return False
-    return any(is_type_of(value, bound) for bound in found.bound.values())
+    value = stripped(value, {"contiguous"})
+    return value.operator == "cast" and any(is_type_of(value, b) for b in found.bound.values())
 
 
 def _statements_of(record: Evaluated, place: Place) -> list[ast.stmt]:

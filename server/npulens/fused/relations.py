@@ -16,6 +16,7 @@ from npulens.graphs.nodes import (
     Node,
     number,
     reachable,
+    stripped,
 )
 from npulens.graphs.pairs import SLICE
 
@@ -34,7 +35,7 @@ _MAX_NODES = 2000
 
 def _are_alike(nodes: Sequence[Node], evaluator: Evaluator) -> bool:
     """Two tensors of one size and type, as far as the code shows: nothing is broadcast."""
-    one, other = (_stripped(node) for node in nodes)
+    one, other = (_main_part(node) for node in nodes)
     if one is other or any(_is_broadcast(node, evaluator) for node in nodes):
         return False
     if _is_computed_from(one, other) or _is_computed_from(other, one):
@@ -48,7 +49,7 @@ def _are_alike(nodes: Sequence[Node], evaluator: Evaluator) -> bool:
     return not is_cut or one.operands[0] is not other.operands[0] or _are_parts(one, other)
 
 
-def _stripped(node: Node) -> Node:
+def _main_part(node: Node) -> Node:
     """A tensor without the bias that is added and what only changes its shape or type."""
     while True:
         if node.operator in _LOOKED_THROUGH:
@@ -68,8 +69,7 @@ def _is_computed_from(node: Node, source: Node) -> bool:
 
 def _type_of(node: Node) -> str | None:
     """The type that a cast gives, where it says which."""
-    while node.operator == "contiguous":
-        node = node.operands[0]
+    node = stripped(node, {"contiguous"})
     if node.operator != "cast" or len(node.operands) != 2:
         return None
     target = node.operands[1]

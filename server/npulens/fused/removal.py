@@ -90,11 +90,10 @@ def _parts(node: ast.If | ast.With) -> tuple[ast.stmt, ...]:
 def _is_of_torch(item: ast.withitem, values: Mapping[int, Node]) -> bool:
     """Whether PyTorch's own context is entered, such as `torch.autocast(...)`, and not kept."""
     value = values.get(id(item.context_expr))
-    called = value.operands[0] if value is not None and value.operands else None
-    is_library = called is not None and called.operator == LIBRARY
-    return (
-        is_library and str(called and called.label).startswith("torch.") and not item.optional_vars
-    )
+    if value is None or not value.operands or item.optional_vars is not None:
+        return False
+    called = value.operands[0]
+    return called.operator == LIBRARY and str(called.label).startswith("torch.")
 
 
 def _stores(created: set[ast.stmt], dead: set[ast.Name], record: Evaluated) -> set[ast.stmt]:
@@ -112,9 +111,8 @@ def _stores(created: set[ast.stmt], dead: set[ast.Name], record: Evaluated) -> s
 def _store_of(name: ast.Name, record: Evaluated) -> ast.stmt | None:
     """The statement `name[...] = value` of a name in it."""
     for _, _, statement in record.places:
-        if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-            target = statement.targets[0]
-            if isinstance(target, ast.Subscript) and target.value is name:
+        match statement:
+            case ast.Assign([ast.Subscript(owner)]) if owner is name:
                 return statement
     return None
 
@@ -150,14 +148,12 @@ def _changes_what_was_computed(
     call: ast.expr, record: Evaluated, values: Mapping[int, Node], known: frozenset[Node]
 ) -> bool:
     """`scores.masked_fill_(...)`, where nothing but `scores` can hold the tensor."""
-    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
-        return False
-    owner = call.func.value
-    if not isinstance(owner, ast.Name) or owner.id in record.captured:
-        return False
-    before = record.values.get(owner)
-    is_new = before is not None and before.operator in _NEW
-    return is_new and call.func.attr.endswith("_") and _only_computes(call, values, known)
+    match call:
+        case ast.Call(ast.Attribute(ast.Name() as owner, method)):
+            before = record.values.get(owner) if owner.id not in record.captured else None
+            is_new = before is not None and before.operator in _NEW
+            return is_new and method.endswith("_") and _only_computes(call, values, known)
+    return False
 
 
 def _only_computes(part: ast.AST, values: Mapping[int, Node], known: frozenset[Node]) -> bool:

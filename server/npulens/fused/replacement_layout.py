@@ -17,7 +17,7 @@ def without_unbound(text: str, defaults: Mapping[str, str], unbound: AbstractSet
     chosen by such a name alone becomes what it is if true, or not `None`.
     """
     text = _chosen(text, unbound)
-    nodes = list(nodes_below(_parsed(text)))
+    nodes = list(nodes_below(expression_tree(text)))
     given = [argument for call in nodes if isinstance(call, ast.Call) for argument in call.args]
     keywords = [node for node in nodes if isinstance(node, ast.keyword)]
     edits = [
@@ -37,7 +37,7 @@ def without_unbound(text: str, defaults: Mapping[str, str], unbound: AbstractSet
 
 def _chosen(text: str, unbound: AbstractSet[str]) -> str:
     """`X if wanted else None` and `None if given is None else X` as X."""
-    for node in nodes_below(_parsed(text)):
+    for node in nodes_below(expression_tree(text)):
         if not isinstance(node, ast.IfExp):
             continue
         checks_none = isinstance(node.test, ast.Compare)
@@ -58,7 +58,7 @@ def in_short_lines(text: str, indent: str, column: int) -> str:
     """
     if column + len(text) <= _WIDTH:
         return text
-    call = _first_call(_parsed(text))
+    call = _first_call(expression_tree(text))
     if call is None or not (call.args or call.keywords):
         return text
     given: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
@@ -82,7 +82,3 @@ def _first_call(node: ast.expr) -> ast.Call | None:
             node = node.left
         else:
             return found
-
-
-def _parsed(text: str) -> ast.expr:
-    return expression_tree(text)

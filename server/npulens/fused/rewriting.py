@@ -1,17 +1,12 @@
 """Writes the NPU operator where a pattern was found: the smallest edit that is right."""
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from npulens.catalog.messages import message
-from npulens.catalog.model import (
-    Applicability,
-    Edit,
-    Fix,
-    ImportNeed,
-    MigrationStyle,
-)
-from npulens.fused.filling import filled, names_in
+from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed, MigrationStyle
+from npulens.fused.filling import bound_names, filled
 from npulens.fused.known_activations import is_silu_by_default
 from npulens.fused.matching import Match
 from npulens.fused.patterns import Replacement
@@ -33,32 +28,41 @@ _TORCHSCRIPT = frozenset({"torch.jit.script", "torch.jit.script_method"})
 """Its compiler knows neither the operators' Python names nor `import`."""
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the result of a match is computed."""
+
+    node: ast.expr | ast.stmt
+    statement: ast.stmt
+    match: Match
+    others: tuple[Match, ...] = ()
+    """Patterns of the same rule that it fits too, for want of a fix for the first."""
+
+
 class Rewriter:
-    """Makes the fixes for patterns found in one function.
+    """Makes the fixes for patterns found in one function, in the text that it is in."""
 
-    Args:
-        evaluator: What evaluated the function.
-        record: Its results.
-        text: The text that all positions count in.
-        lines: Its lines.
-    """
-
-    def __init__(self, evaluator: Evaluator, record: Evaluated, text: str, lines: LineMap) -> None:
+    def __init__(self, evaluator: Evaluator, record: Evaluated, lines: LineMap) -> None:
         self._evaluator = evaluator
         self._record = record
-        self._text = text
+        self._text = lines.text
         self._lines = lines
 
-    def fixes(self, match: Match, place: ast.expr | ast.stmt, statement: ast.stmt) -> list[Fix]:
-        """The fixes for a match whose result is computed at a place; often one, or none.
+    def fixes(self, place: Place) -> list[Fix]:
+        """The fixes for a match, or else for one of the others; often one, or none.
 
         Where it can be distinguished, a second keeps the code as it is for other devices. Further
         ones follow for what else may hold.
         """
+        places = (replace(place, match=match) for match in (place.match, *place.others))
+        return next(filter(None, map(self._fixes_at, places)), [])
+
+    def _fixes_at(self, place: Place) -> list[Fix]:
+        match = place.match
         pattern = match.pattern
         if pattern.replacement is None or pattern.applicability is Applicability.MANUAL:
             return []
-        if not match.pattern.keeps_types and _comes_from_another_type(match):
+        if not pattern.keeps_types and _comes_from_another_type(match):
             return []
         if _shows_no_dimensions(match):
             return []
@@ -67,72 +71,58 @@ class Rewriter:
         return [
             fix
             for replacement in (pattern.replacement, *pattern.alternatives)
-            for fix in self._fixes_with(replacement, match, place, statement)
+            for fix in self._fixes_with(replacement, place)
         ]
 
-    def _fixes_with(
-        self,
-        replacement: Replacement,
-        match: Match,
-        place: ast.expr | ast.stmt,
-        statement: ast.stmt,
-    ) -> list[Fix]:
-        block = _block_of(statement, self._record.function.node.body) or ()
-        moved = frozenset(match.bound[name] for name in names_in(match, replacement))
-        kept = _arguments_here(self._record, match)
-        removed = needless_statements(self._record, place, match.consumed, kept=kept)
-        more = needless_statements(self._record, place, match.consumed, moved, block)
+    def _fixes_with(self, replacement: Replacement, place: Place) -> Iterator[Fix]:
+        match, record = place.match, self._record
+        block = _block_of(place.statement, record.function.node.body) or ()
+        moved = frozenset(match.bound[name] for name in bound_names(match, replacement))
+        kept = _arguments_here(record, match)
+        removed = needless_statements(record, place.node, match.consumed, kept=kept)
+        more = needless_statements(record, place.node, match.consumed, moved, block)
         # Where a pattern wants its parts for itself, they have to go.
         choices = (removed, more, *(() if match.pattern.exclusive else (frozenset[ast.stmt](),)))
-        rewritten = self._replaced(match, replacement, place, statement, choices)
-        fixes = [] if rewritten is None else [rewritten]
-        beside = self._beside(match, replacement, place, statement, more)
-        return fixes if beside is None else [*fixes, beside]
+        found = (
+            self._replaced(replacement, place, choices),
+            self._beside(replacement, place, more),
+        )
+        return filter(None, found)
 
-    def span(self, node: ast.AST) -> Span:
-        """Where a node is."""
-        start = self._lines.offset(node.lineno, node.col_offset)  # type: ignore[attr-defined]
-        end = self._lines.offset(node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
-        return Span(start, end)
-
-    def source(self, node: ast.AST) -> str:
+    def source(self, node: ast.expr | ast.stmt) -> str:
         """The text of a node."""
-        return self._text[slice(*self.span(node))]
+        return self._text[slice(*self._lines.span(node))]
 
     def _replaced(
-        self,
-        match: Match,
-        replacement: Replacement,
-        place: ast.expr | ast.stmt,
-        statement: ast.stmt,
-        choices: Sequence[frozenset[ast.stmt]],
+        self, replacement: Replacement, place: Place, choices: Sequence[frozenset[ast.stmt]]
     ) -> Fix | None:
         """The expression is replaced, and what only it needed goes: the first choice that can."""
-        if "#" in self.source(place):
+        node = place.node
+        if "#" in self.source(node):
             return None
         for gone in choices:
             removals = self._removals(gone)
-            text = self._written(match, replacement, place, statement, gone)
+            text = self._written(replacement, place, gone)
             if text is not None and removals is not None:
                 break
         else:
             return None
-        if isinstance(place, ast.AugAssign):
-            assigned = f"{self.source(place.target)} = "
-        elif isinstance(place, ast.Assign):
-            target = place.targets[0]
+        if isinstance(node, ast.AugAssign):
+            assigned = f"{self.source(node.target)} = "
+        elif isinstance(node, ast.Assign):
+            target = node.targets[0]
             assert isinstance(target, ast.Subscript)  # its last part was stored here
             assigned = f"{self.source(target.value)} = "
         else:
             assigned = ""
-        span = self._with_brackets(self.span(place))
+        span = self._with_brackets(self._lines.span(node))
         start = span.start
         line = self._text[self._text.rfind("\n", 0, start) + 1 : start]
         rest = self._text[span.end :].partition("\n")[0].rstrip("\r")
         indent = line[: len(line) - len(line.lstrip())]
         text = assigned + in_short_lines(text, indent, len(line) + len(assigned) + len(rest))
         edits = (Edit(span, text), *removals)
-        return self._fix(match, replacement, edits, MigrationStyle.NPU)
+        return self._fix(place.match, replacement, edits, MigrationStyle.NPU)
 
     def _fix(
         self, match: Match, replacement: Replacement, edits: Sequence[Edit], style: MigrationStyle
@@ -172,15 +162,11 @@ class Rewriter:
         return span if belongs else Span(span.start - 1, span.end + 1)
 
     def _beside(
-        self,
-        match: Match,
-        replacement: Replacement,
-        place: ast.expr | ast.stmt,
-        statement: ast.stmt,
-        removed: frozenset[ast.stmt],
+        self, replacement: Replacement, place: Place, removed: frozenset[ast.stmt]
     ) -> Fix | None:
         """The NPU has a way of its own in front of the code, which stays for other devices."""
-        if not (isinstance(statement, ast.Return) and statement.value is place):
+        match, statement = place.match, place.statement
+        if not (isinstance(statement, ast.Return) and statement.value is place.node):
             return None
         block = _block_of(statement, self._record.function.node.body)
         if block is None:
@@ -197,7 +183,7 @@ class Rewriter:
         text = filled(match, replacement, sources)
         device = next(filter(None, map(sources.of, _tensors(match))), None)
         line = self._lines.offset(first.lineno, 0)
-        indent = self._text[line : self.span(first).start]
+        indent = self._text[line : self._lines.span(first).start]
         if text is None or device is None or indent.strip():
             return None
         step = "    " if "\t" not in indent else "\t"
@@ -210,31 +196,26 @@ class Rewriter:
         return self._fix(match, replacement, edits, MigrationStyle.DEVICE_AGNOSTIC)
 
     def _written(
-        self,
-        match: Match,
-        replacement: Replacement,
-        place: ast.expr | ast.stmt,
-        statement: ast.stmt,
-        removed: frozenset[ast.stmt],
+        self, replacement: Replacement, place: Place, removed: frozenset[ast.stmt]
     ) -> str | None:
         """The new expression, if all that stays still computes what it did."""
         before = {id(node): value for node, value, _ in self._record.places}
         after = self._evaluator.evaluate(
             self._record.function,
             skipped=removed,
-            watched=frozenset({statement}),
-            given={place: before[id(place)]},
+            watched=frozenset({place.statement}),
+            given={place.node: before[id(place.node)]},
         )
-        names = None if after is None else after.names.get(statement)
+        names = None if after is None else after.names.get(place.statement)
         if after is None or names is None:
             return None
         gone: set[ast.AST] = set()
-        for node in (place, *removed):
+        for node in (place.node, *removed):
             gone.update(nodes_below(node))
         for node, value, _ in after.places:
             if node not in gone and before.get(id(node)) is not value:
                 return None
-        return filled(match, replacement, Sources(self._record, names, gone, self.source))
+        return filled(place.match, replacement, Sources(self._record, names, gone, self.source))
 
     def _removals(self, statements: frozenset[ast.stmt]) -> list[Edit] | None:
         """Edits that take out whole lines; comments behind them stay."""
@@ -243,7 +224,7 @@ class Rewriter:
             block = _block_of(statement, self._record.function.node.body)
             if block is None or all(node in statements for node in block):
                 return None
-            span = self.span(statement)
+            span = self._lines.span(statement)
             line = self._lines.offset(statement.lineno, 0)
             end = self._text.find("\n", span.end)
             end = len(self._text) if end < 0 else end + 1

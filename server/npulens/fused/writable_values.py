@@ -12,13 +12,9 @@ _Atom = ast.Name | ast.Attribute | ast.Call | ast.Subscript | ast.Constant | ast
 
 
 class Sources:
-    """Writes values with the names that hold at one place.
+    """Writes values with what names represent at one place.
 
-    Args:
-        record: The function.
-        names: What its names represent at the place.
-        removed: Names in code that will be gone; what they compute may be written again.
-        source: Gives the text of an expression of the function.
+    What is computed in code that will be removed may be written again.
     """
 
     def __init__(
@@ -26,7 +22,7 @@ class Sources:
         record: Evaluated,
         names: Mapping[str, Node],
         removed: set[ast.AST],
-        source: Callable[[ast.AST], str],
+        source: Callable[[ast.expr], str],
     ) -> None:
         self._record = record
         self._names = names
@@ -81,29 +77,29 @@ class Sources:
 
     def _composed(self, node: Node) -> str | None:
         """An expression put together anew."""
-        if node.operator == "add" or node.operator == "multiply":
-            parts = [self.of(operand) for operand in node.operands]
-            if None not in parts:
-                sign = " + " if node.operator == "add" else " * "
-                return "(" + sign.join(atom(str(part)) for part in parts) + ")"
-        if node.operator == "power" and number(node.operands[1]) is not None:
-            base = self.of(node.operands[0])
-            return None if base is None else f"{atom(base)} ** {node.operands[1].value}"
-        if node.operator == "is_none":
-            operand = self.of(node.operands[0])
-            return None if operand is None else f"{atom(operand)} is None"
-        if node.operator == "logical_not":
-            inverted = self.of(node.operands[0])
-            return None if inverted is None else f"~{atom(inverted)}"
-        if node.operator == "transpose":
-            parts = [self.of(operand) for operand in node.operands]
-            if None not in parts:
-                return f"{atom(str(parts[0]))}.transpose({parts[1]}, {parts[2]})"
-        if node.operator == "unsqueeze" and number(node.operands[1]) is not None:
-            tensor = self.of(node.operands[0])
-            if tensor is not None:
-                return f"{atom(tensor)}.unsqueeze({node.operands[1].value})"
-        return None
+        template = _TEMPLATES.get(node.operator)
+        if template is None or (
+            node.operator in ("power", "unsqueeze") and number(node.operands[1]) is None
+        ):
+            return None
+        parts = [part for part in map(self.of, node.operands) if part is not None]
+        if len(parts) < len(node.operands):
+            return None
+        first, *others = parts
+        if node.operator in ("add", "multiply"):
+            others = list(map(atom, others))
+        return template.format(atom(first), *others)
+
+
+_TEMPLATES = {
+    "add": "({} + {})",
+    "multiply": "({} * {})",
+    "power": "{} ** {}",
+    "is_none": "{} is None",
+    "logical_not": "~{}",
+    "transpose": "{}.transpose({}, {})",
+    "unsqueeze": "{}.unsqueeze({})",
+}
 
 
 def is_costly(node: Node) -> bool:

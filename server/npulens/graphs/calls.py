@@ -1,9 +1,9 @@
 """Calls of PyTorch as nodes: arguments in the order of the operator, then arithmetic as such."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from npulens.graphs.algebra import add, divide, multiply, negate, power, square_root, subtract
-from npulens.graphs.nodes import TUPLE, Graph, Node, is_constant, number
+from npulens.graphs.nodes import TUPLE, Graph, Node, is_constant, number, stripped
 from npulens.graphs.operators import WITHOUT_EFFECT, Signature, parameter_name
 from npulens.graphs.pairs import complex_pairs, flattened
 from npulens.graphs.permutations import transpose
@@ -20,11 +20,7 @@ def bound_arguments(
 ) -> dict[str, Node] | None:
     """What each parameter of an operator gets; `None` if the call has others or lacks some.
 
-    Args:
-        graph: Where default values become nodes.
-        signature: The parameters.
-        positional: The arguments by position.
-        keywords: The arguments by name; `dtype` is kept under this name.
+    `dtype` is kept under this name.
     """
     parameters = signature.parameters
     if len(positional) > len(parameters):
@@ -52,9 +48,9 @@ def operation(graph: Graph, signature: Signature, bound: dict[str, Node]) -> Nod
     for position, parameter in enumerate(signature.parameters):
         if parameter.name == "dim":
             operands[position] = _one_dimension(operands[position])
-    node = _arithmetic(graph, signature.operator, operands)
-    if node is None:
-        node = _shaped(graph, signature.operator, operands)
+    form = _FORMS.get(signature.operator)
+    node = None if form is None else form(graph, *operands)
+    node = node or graph.node(signature.operator, tuple(operands))
     if dtype is None or is_constant(dtype, None):
         return node
     return graph.node("cast", (node, dtype))
@@ -71,66 +67,25 @@ def _one_dimension(dimension: Node) -> Node:
     return dimension
 
 
-def _arithmetic(graph: Graph, operator: str, operands: list[Node]) -> Node | None:
-    one = operands[0]
-    if operator in _POWERS:
-        return power(graph, one, graph.constant(_POWERS[operator]))
-    if operator == "sqrt":
-        return square_root(graph, one)
-    if operator == "neg":
-        return negate(graph, one)
-    if operator == "pow":
-        return power(graph, one, operands[1])
-    if operator == "mul":
-        return multiply(graph, one, operands[1])
-    if operator == "div":
-        rounding = operands[2]
-        if is_constant(rounding, None):
-            return divide(graph, one, operands[1])
-        return floor_divide(graph, one, operands[1]) if is_constant(rounding, "floor") else None
-    if operator == "add":
-        return add(graph, one, multiply(graph, operands[2], operands[1]))
-    if operator == "sub":
-        return subtract(graph, one, multiply(graph, operands[2], operands[1]))
-    if operator == "rsub":
-        return subtract(graph, operands[1], multiply(graph, operands[2], one))
-    if operator == "addcmul":
-        product = multiply(graph, operands[1], operands[2])
-        return add(graph, one, multiply(graph, operands[3], product))
-    return None
+def _added(graph: Graph, one: Node, other: Node, alpha: Node) -> Node:
+    return add(graph, one, multiply(graph, alpha, other))
 
 
-_POWERS = {"rsqrt": -0.5, "square": 2, "reciprocal": -1}
+def _subtracted(graph: Graph, one: Node, other: Node, alpha: Node) -> Node:
+    return subtract(graph, one, multiply(graph, alpha, other))
 
 
-def _shaped(graph: Graph, operator: str, operands: list[Node]) -> Node:
-    """Operators with more than one way to be written, besides arithmetic."""
-    one = operands[0]
-    if operator == "sum":
-        return graph.node("sum", tuple(operands))
-    if operator == "norm" and is_constant(operands[1], 2):
-        squared = power(graph, one, graph.constant(2))
-        return square_root(graph, graph.node("sum", (squared, *operands[2:])))
-    if operator == "unsqueeze":
-        return unsqueeze(graph, one, operands[1])
-    if operator == "transpose":
-        return transpose(graph, one, *operands[1:])
-    if operator == "flatten":
-        pairs = flattened(graph, *operands)
-        return pairs or graph.node(operator, tuple(operands))
-    if operator == "view_as_complex":
-        return complex_pairs(graph, one) or graph.node(operator, (one,))
-    if operator == "bmm":
-        return batched(graph, *operands)
-    if operator == "baddbmm":
-        return batched_with_sum(graph, operands)
-    if operator == "softmax":
-        return _softmax(graph, *operands)
-    if operator == "dropout":
-        return _dropout(graph, one, operands[1:])
-    if operator == "scaled_dot_product_attention":
-        return graph.node("sdpa", tuple(operands))
-    return graph.node(operator, tuple(operands))
+def _divided(graph: Graph, one: Node, other: Node, rounding: Node) -> Node | None:
+    if is_constant(rounding, None):
+        return divide(graph, one, other)
+    return floor_divide(graph, one, other) if is_constant(rounding, "floor") else None
+
+
+def _norm(graph: Graph, tensor: Node, order: Node, *over: Node) -> Node | None:
+    if not is_constant(order, 2):
+        return None
+    squared = power(graph, tensor, graph.constant(2))
+    return square_root(graph, graph.node("sum", (squared, *over)))
 
 
 def _softmax(graph: Graph, tensor: Node, dimension: Node) -> Node:
@@ -141,12 +96,39 @@ def _softmax(graph: Graph, tensor: Node, dimension: Node) -> Node:
     return graph.node("softmax", (tensor, dimension))
 
 
-def _dropout(graph: Graph, tensor: Node, arguments: list[Node]) -> Node:
-    probability = arguments[0]
-    training = arguments[1] if len(arguments) > 1 else graph.constant(True)
+def _dropout(graph: Graph, tensor: Node, probability: Node, training: Node) -> Node:
     if is_constant(probability, 0) or is_constant(training, False):
         return tensor
     return graph.node("dropout", (tensor, probability, training))
+
+
+_FORMS: dict[str, Callable[..., Node | None]] = {
+    "rsqrt": lambda graph, one: power(graph, one, graph.constant(-0.5)),
+    "square": lambda graph, one: power(graph, one, graph.constant(2)),
+    "reciprocal": lambda graph, one: power(graph, one, graph.constant(-1)),
+    "sqrt": square_root,
+    "neg": negate,
+    "pow": power,
+    "mul": multiply,
+    "div": _divided,
+    "add": _added,
+    "sub": _subtracted,
+    "rsub": lambda graph, one, other, alpha: _subtracted(graph, other, one, alpha),
+    "addcmul": lambda graph, one, left, right, value: _added(
+        graph, one, multiply(graph, left, right), value
+    ),
+    "norm": _norm,
+    "unsqueeze": unsqueeze,
+    "transpose": transpose,
+    "flatten": flattened,
+    "view_as_complex": complex_pairs,
+    "bmm": batched,
+    "baddbmm": batched_with_sum,
+    "softmax": _softmax,
+    "dropout": _dropout,
+    "scaled_dot_product_attention": lambda graph, *operands: graph.node("sdpa", operands),
+}
+"""Operators with more than one way to be written; `None` is for one that stays as it is."""
 
 
 def mean_of_sum(graph: Graph, left: Node, right: Node) -> Node | None:
@@ -165,8 +147,7 @@ def mean_of_sum(graph: Graph, left: Node, right: Node) -> Node | None:
 
 def _is_of_size(tensor: Node, other: Node) -> bool:
     """Whether a tensor is another, its powers or casts."""
-    while other.operator in _SIZE_KEPT:
-        other = other.operands[0]
+    other = stripped(other, _SIZE_KEPT)
     while tensor is not other and tensor.operator in _SIZE_KEPT:
         tensor = tensor.operands[0]
     return tensor is other

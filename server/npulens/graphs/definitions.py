@@ -45,8 +45,26 @@ class FunctionHere:
         """The name of `self`, if it is a method that has one."""
         if self._owner is None or (self.node.decorator_list and "staticmethod" in self.decorators):
             return None
-        arguments = [*self.node.args.posonlyargs, *self.node.args.args]
-        return arguments[0].arg if arguments else None
+        return self.positional[0].arg if self.positional else None
+
+    @property
+    def scopes(self) -> Iterator[FunctionScope]:
+        """Its own and those of the functions around it, the innermost first."""
+        scope: Scope | None = self.scope
+        while scope is not None:
+            if isinstance(scope, FunctionScope):
+                yield scope
+            scope = scope.parent
+
+    @property
+    def positional(self) -> list[ast.arg]:
+        """The parameters that can be given by place, `self` among them."""
+        return [*self.node.args.posonlyargs, *self.node.args.args]
+
+    @property
+    def parameters(self) -> list[ast.arg]:
+        """All parameters but those for the rest."""
+        return [*self.positional, *self.node.args.kwonlyargs]
 
     @property
     def decorators(self) -> frozenset[str]:
@@ -120,12 +138,7 @@ class Definitions:
 
 
 class ModuleDefinitions:
-    """The definitions of a module in segments, for all who evaluate its functions.
-
-    Args:
-        bodies: The statements of each segment.
-        names: The names of the module.
-    """
+    """The definitions of a module in segments, for all who evaluate its functions."""
 
     def __init__(self, bodies: Sequence[Sequence[ast.stmt]], names: ModuleNames) -> None:
         self._bodies = bodies
@@ -190,9 +203,9 @@ def stored_by(node: ast.stmt, receiver: str | None) -> Iterator[str]:
         targets = [node.target]
     for target in targets:
         for part in target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]:
-            owner = part.value if isinstance(part, ast.Attribute) else None
-            if isinstance(part, ast.Attribute) and isinstance(owner, ast.Name):
-                yield from [part.attr] if owner.id == receiver else []
+            match part:
+                case ast.Attribute(ast.Name(name), attribute) if name == receiver:
+                    yield attribute
 
 
 def nested_function(node: Function, outer: FunctionHere) -> FunctionHere:

@@ -31,7 +31,7 @@ from npulens.graphs.scalars import without_zeros
 from npulens.graphs.tensor_views import ELLIPSIS, floor_divide, subscript
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.values import dotted_name, root_name
-from npulens.syntax.walking import nodes_below
+from npulens.syntax.walking import names_in
 
 _MAX_STEPS = 20_000
 """Expressions evaluated for one function, those of functions it calls included."""
@@ -162,17 +162,12 @@ class Expressions:
         self.values([*generator.ifs, node.elt], frame)
         frame.names = before
 
-    def call(self, node: ast.Call, frame: Frame) -> Node:
-        """What a call computes."""
-        raise NotImplementedError
-
     def _not_followed(self, node: ast.expr, frame: Frame) -> Node:
         """Comprehensions, lambdas, dictionaries, f-strings: known by the names they read."""
         frame.capture(node)
         if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
             self._each(node, frame)
-        names = [n for n in nodes_below(node) if isinstance(n, ast.Name)]
-        read = {n.id: frame.names[n.id] for n in names if n.id in frame.names}
+        read = {name: frame.names[name] for name in names_in(node) if name in frame.names}
         return self.unknown(node, tuple(read.values()))
 
     def _attribute(self, node: ast.Attribute, frame: Frame) -> Node:
@@ -223,7 +218,8 @@ class Expressions:
             return negate(self.graph, operand)
         if isinstance(node.op, ast.Not):
             return self.negation(operand)
-        return self.graph.node("logical_not", (operand,)) if _inverts(node.op) else operand
+        is_inverted = isinstance(node.op, ast.Invert)
+        return self.graph.node("logical_not", (operand,)) if is_inverted else operand
 
     def _sequence(self, node: ast.Tuple | ast.List, frame: Frame) -> Node:
         values = []
@@ -330,7 +326,3 @@ _OTHER_OPERATORS: dict[type[ast.operator], str] = {
     ast.LShift: "left_shift",
     ast.RShift: "right_shift",
 }
-
-
-def _inverts(operator: ast.unaryop) -> bool:
-    return isinstance(operator, ast.Invert)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from npulens.graphs.definitions import FunctionHere
 from npulens.graphs.nodes import Node
-from npulens.syntax.walking import nodes_below
+from npulens.syntax.walking import names_in
 
 
 class TooLargeError(Exception):
@@ -94,7 +94,7 @@ class Frame:
         """Bind a name; `also` says that its value was changed and not replaced."""
         self.names[name] = value
         if self.record is not None:
-            before = self.binders.get(name, frozenset()) if also else frozenset()
+            before = self.binders.get(name, _NO_STATEMENTS) if also else _NO_STATEMENTS
             self.binders[name] = before | {self.statement}
 
     def place(self, node: ast.expr | ast.stmt, value: Node) -> None:
@@ -115,9 +115,7 @@ class Frame:
     def capture(self, node: ast.AST) -> None:
         """Note that code which runs later, or is not looked into, may read names."""
         if self.record is not None:
-            for child in nodes_below(node):
-                if isinstance(child, ast.Name):
-                    self.record.captured.add(child.id)
+            self.record.captured.update(names_in(node))
 
     def state(self) -> State:
         """A copy of what names and attributes represent."""
@@ -131,4 +129,18 @@ class Frame:
     def merge_binders(self, other: State) -> None:
         """After two ways of running, either may have bound a name."""
         for name, statements in other.binders.items():
-            self.binders[name] = self.binders.get(name, frozenset()) | statements
+            self.binders[name] = self.binders.get(name, _NO_STATEMENTS) | statements
+
+
+class Call(NamedTuple):
+    """A call with the values of its arguments, in the function that makes it."""
+
+    node: ast.Call
+    positional: Sequence[Node]
+    keywords: Mapping[str, Node]
+    frame: Frame
+
+    @property
+    def arguments(self) -> tuple[Node, ...]:
+        """All of them, those by name last."""
+        return (*self.positional, *self.keywords.values())

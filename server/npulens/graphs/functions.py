@@ -15,6 +15,7 @@ from npulens.graphs.definitions import (
 from npulens.graphs.frames import Evaluated, Frame, TooLargeError
 from npulens.graphs.graph_statements import WITHOUT_GRADIENT, Statements
 from npulens.graphs.nodes import ATTRIBUTE, INPUT, Graph, Node
+from npulens.syntax.bindings import with_defaults
 
 _NOTHING_CONFIGURED: Mapping[str, str] = MappingProxyType({})
 _NOTHING_GIVEN: Mapping[ast.expr | ast.stmt, Node] = MappingProxyType({})
@@ -59,11 +60,9 @@ class Evaluator(Statements):
         record = Evaluated(function)
         frame = Frame(function, record, skipped=skipped, watched=watched, given=given)
         arguments = function.node.args
-        for parameter in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
-            frame.names[parameter.arg] = self.graph.node(INPUT, (), parameter.arg)
-        for rest in (arguments.vararg, arguments.kwarg):
-            if rest is not None:
-                frame.names[rest.arg] = self.graph.node(INPUT, (), rest.arg)
+        for parameter in (*function.parameters, arguments.vararg, arguments.kwarg):
+            if parameter is not None:
+                frame.names[parameter.arg] = self.graph.node(INPUT, (), parameter.arg)
         self.focus(function)
         self.steps, self.inlined = 0, record.inlined
         try:
@@ -82,10 +81,7 @@ class Evaluator(Statements):
 
     def result(self, function: FunctionHere) -> Node | None:
         """What a function returns for its own parameters, `None` if that is not known."""
-        names = {
-            argument.arg: self.graph.node(INPUT, (), argument.arg)
-            for argument in (*function.node.args.args, *function.node.args.kwonlyargs)
-        }
+        names = {each.arg: self.graph.node(INPUT, (), each.arg) for each in function.parameters}
         self.owner = self.receiver = None
         try:
             return self.returned(function, names, Frame(function, None))
@@ -115,9 +111,9 @@ class Evaluator(Statements):
             constructor = current.methods.get("__init__")
             if constructor is None:
                 continue
-            default = default_of(constructor.node.args, name)
-            if default is not None:
-                return self.value(default, Frame(constructor, None))
+            for parameter, default in with_defaults(constructor.node.args):
+                if parameter.arg == name:
+                    return self.value(default, Frame(constructor, None))
         return None
 
     def _constructed_attributes(self, owner: ClassHere) -> dict[str, Node]:
@@ -134,8 +130,7 @@ class Evaluator(Statements):
 
     def _assigned_to_self(self, constructor: FunctionHere) -> dict[str, Node]:
         frame = Frame(constructor, None)
-        arguments = constructor.node.args
-        for parameter in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
+        for parameter in constructor.parameters:
             label = f"{constructor.node.name}.{parameter.arg}"
             frame.names[parameter.arg] = self.graph.node(INPUT, (), label)
         receiver = constructor.receiver
@@ -169,15 +164,3 @@ class Evaluator(Statements):
 def _is_configured(attribute: Node) -> bool:
     """Whether something is an attribute of a configuration: `config.hidden_act`."""
     return any("config" in str(owner.label).lower() for owner in attribute.operands)
-
-
-def default_of(arguments: ast.arguments, name: str) -> ast.expr | None:
-    """The default of the parameter of this name, if it has one."""
-    plain = [*arguments.posonlyargs, *arguments.args]
-    defaults = dict(zip(plain[::-1], arguments.defaults[::-1], strict=False))
-    defaults |= {
-        parameter: default
-        for parameter, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-        if default is not None
-    }
-    return next((d for parameter, d in defaults.items() if parameter.arg == name), None)

@@ -126,16 +126,12 @@ class Statements(Invocations):
 
     def _expression(self, node: ast.Expr, frame: Frame) -> None:
         value = self.value(node.value, frame)
-        call = node.value
-        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
-            return
-        method, owner = call.func.attr, call.func.value
-        if not (method.endswith("_") and isinstance(owner, ast.Name)) or method.startswith("_"):
-            return
-        if owner.id in frame.names:
-            known = operator_named(method) is not None
-            self._changed_in_place(frame.names[owner.id], node, frame)
-            frame.bind(owner.id, value if known else self.unknown(node, (value,)), also=True)
+        match node.value:
+            case ast.Call(ast.Attribute(ast.Name(name), method)) if name in frame.names:
+                if method.endswith("_") and not method.startswith("_"):
+                    known = operator_named(method) is not None
+                    self._changed_in_place(frame.names[name], node, frame)
+                    frame.bind(name, value if known else self.unknown(node, (value,)), also=True)
 
     def _if(self, node: ast.If, frame: Frame) -> bool:
         condition = self.value(node.test, frame)

@@ -5,7 +5,7 @@ functions that were looked into, each as a node, and the interfaces of the reque
 """
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from weakref import WeakKeyDictionary
 
 from npulens.graphs.definitions import (
@@ -28,11 +28,7 @@ _METHODS: WeakKeyDictionary[ast.AST, tuple[frozenset[str], Interface]] = WeakKey
 
 
 class Interfaces:
-    """The interfaces of the definitions of a module.
-
-    Args:
-        definitions: Those of the module; they are read when a name is needed.
-    """
+    """The interfaces of the definitions of a module, which are read when a name is needed."""
 
     def __init__(self, definitions: ModuleDefinitions) -> None:
         self._definitions = definitions
@@ -49,6 +45,11 @@ class Interfaces:
         if known is None:
             known = _CLASSES[owner.node] = tuple(_of_class(owner))
         return known
+
+    def behind(self, functions: Iterable[FunctionHere]) -> dict[str, Interface | None]:
+        """Those of their classes, and of all that was looked up while they were evaluated."""
+        owners = {each.owner.node.name for each in functions if each.owner is not None}
+        return {name: self.of(name) for name in self._definitions.all.queried | owners}
 
     def are(self, before: Mapping[str, Interface | None]) -> bool:
         """Whether names mean what they meant; nodes are compared by identity."""

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import NoneType
 
 from npulens.graphs.algebra import power, square_root
 from npulens.graphs.calls import bound_arguments
 from npulens.graphs.definitions import ClassHere, FunctionHere, is_generator
-from npulens.graphs.frames import Frame
+from npulens.graphs.frames import Call, Frame
 from npulens.graphs.libraries import library_function
 from npulens.graphs.modules import Modules
 from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, GLOBAL, LIBRARY, Node, number
-from npulens.graphs.operators import (
-    VIEWS,
-    function_operator,
-)
+from npulens.graphs.operators import VIEWS, function_operator
 from npulens.graphs.rearranging import rearranged
-from npulens.graphs.tensor_operations import Keywords
+from npulens.syntax.bindings import with_defaults
 from npulens.syntax.scopes import FunctionScope
 
 _MAX_DEPTH = 4
@@ -62,14 +59,14 @@ class Invocations(Modules):
             owner = self.value(callee.value, frame)
         positional = self.values(node.args, frame)
         keywords = {k.arg: self.value(k.value, frame) for k in node.keywords if k.arg is not None}
+        call = Call(node, positional, keywords, frame)
         if names:
-            return self._library_call(names[0], node, positional, keywords, frame)
+            return self._library_call(names[0], call)
         if isinstance(callee, ast.Attribute) and owner is not None:
-            return self._method_call(owner, callee.attr, node, positional, keywords, frame)
+            return self._method_call(owner, callee.attr, call)
         if isinstance(callee, ast.Name):
-            return self._named_call(callee, node, positional, keywords, frame)
-        called = self.value(callee, frame)
-        return self._apply(called, node, positional, keywords, frame)
+            return self._named_call(callee, call)
+        return self._apply(self.value(callee, frame), call)
 
     def _spread(self, node: ast.Call, frame: Frame) -> Node:
         """`f(*args, **options)`: not known what it is called with, except for sizes of views."""
@@ -87,67 +84,46 @@ class Invocations(Modules):
         operands += [self.value(keyword.value, frame) for keyword in node.keywords]
         return self.unknown(node, operands)
 
-    def _library_call(
-        self,
-        name: str,
-        node: ast.Call,
-        positional: Sequence[Node],
-        keywords: Keywords,
-        frame: Frame,
-    ) -> Node:
-        tail = name.rpartition(".")[2]
+    def _library_call(self, name: str, call: Call) -> Node:
+        tail, positional = name.rpartition(".")[2], call.positional
         signature = function_operator(name)
         if signature is not None:
-            bound = bound_arguments(self.graph, signature, positional, keywords)
+            bound = bound_arguments(self.graph, signature, positional, call.keywords)
             if bound is not None:
                 return self._operation(signature, bound)
         if name.startswith("torch.nn."):
-            return self._constructed(name, node, positional, keywords)
+            return self._constructed(name, call)
         if name in ("math.sqrt", "numpy.sqrt") and len(positional) == 1:
             return square_root(self.graph, positional[0])
         if name in ("math.pow", "numpy.power") and len(positional) == 2:
             return power(self.graph, positional[0], positional[1])
         if name == "torch.einsum" and positional:
             return self._einsum(positional)
-        known = library_function(self.graph, name, positional, keywords)
+        known = library_function(self.graph, name, positional, call.keywords)
         if known is not None:
             return known
         if name == "einops.rearrange" and len(positional) == 2:
-            result = rearranged(self.graph, positional[0], positional[1], keywords)
+            result = rearranged(self.graph, positional[0], positional[1], call.keywords)
             if result is not None:
                 return result
         if tail in VIEWS and name.startswith("torch.") and positional:
             return self._view(tail, positional[0], positional[1:])
         if tail in _CREATED and name == f"torch.{tail}":
-            return self.graph.node(tail, (*positional, *keywords.values()), tuple(keywords))
-        callee = self.graph.node(LIBRARY, (), name)
-        return self.unknown(node, (callee, *positional, *keywords.values()))
+            return self.graph.node(tail, call.arguments, tuple(call.keywords))
+        return self._not_known(self.graph.node(LIBRARY, (), name), call)
 
-    def _method_call(
-        self,
-        owner: Node,
-        name: str,
-        node: ast.Call,
-        positional: Sequence[Node],
-        keywords: Keywords,
-        frame: Frame,
-    ) -> Node:
+    def _method_call(self, owner: Node, name: str, call: Call) -> Node:
+        frame = call.frame
         if owner is self.receiver and self.owner is not None:
             method = self.definitions.method(self.owner, name)
             if method is not None:
-                result = self._inlined(method, owner, positional, keywords, frame)
-                return self._unknown_call(node, owner, positional, keywords, result)
-        if owner is self.receiver and name == "register_buffer" and len(positional) > 1:
-            self._registered(owner, positional, frame)
+                return self._inlined(method, owner, call) or self._not_known(owner, call)
+        if owner is self.receiver and name == "register_buffer" and len(call.positional) > 1:
+            self._registered(owner, call.positional, frame)
         if (owner.serial, name) in frame.attributes or owner is self.receiver:
-            called = self.attribute(owner, name, frame)
-            return self._apply(called, node, positional, keywords, frame)
-        known = self._tensor_method(owner, name, positional, keywords)
-        if known is not None:
-            return known
-        called = self.attribute(owner, name, frame)
-        operands = (called, *positional, *keywords.values())
-        return self.graph.node("apply", operands, self.number_of(node))
+            return self._apply(self.attribute(owner, name, frame), call)
+        known = self._tensor_method(owner, name, call)
+        return known or self._applied(self.attribute(owner, name, frame), call)
 
     def _registered(self, owner: Node, positional: Sequence[Node], frame: Frame) -> None:
         """`self.register_buffer("name", tensor)` assigns an attribute."""
@@ -155,61 +131,36 @@ class Invocations(Modules):
         if name.operator == CONSTANT:
             frame.attributes[owner.serial, str(name.value)] = tensor
 
-    def _unknown_call(
-        self,
-        node: ast.Call,
-        owner: Node,
-        positional: Sequence[Node],
-        keywords: Keywords,
-        result: Node | None,
-    ) -> Node:
-        if result is not None:
-            return result
-        return self.unknown(node, (owner, *positional, *keywords.values()))
+    def _not_known(self, called: Node, call: Call) -> Node:
+        return self.unknown(call.node, (called, *call.arguments))
 
-    def _named_call(
-        self,
-        callee: ast.Name,
-        node: ast.Call,
-        positional: Sequence[Node],
-        keywords: Keywords,
-        frame: Frame,
-    ) -> Node:
-        name = callee.id
-        called = self.read(callee, frame)
+    def _applied(self, called: Node, call: Call) -> Node:
+        return self.graph.node("apply", (called, *call.arguments), self.number_of(call.node))
+
+    def _named_call(self, callee: ast.Name, call: Call) -> Node:
+        called = self.read(callee, call.frame)
         if called.operator != GLOBAL:
-            return self._apply(called, node, positional, keywords, frame)
-        function = self.definitions.function(name)
+            return self._apply(called, call)
+        function = self.definitions.function(callee.id)
         if function is not None:
-            result = self._inlined(function, None, positional, keywords, frame)
-            return self._unknown_call(node, called, positional, keywords, result)
-        if name in ("int", "float", "tuple", "list") and len(positional) == 1:
-            return positional[0]
-        return self._unknown_call(node, called, positional, keywords, None)
+            return self._inlined(function, None, call) or self._not_known(called, call)
+        if callee.id in ("int", "float", "tuple", "list") and len(call.positional) == 1:
+            return call.positional[0]
+        return self._not_known(called, call)
 
-    def _apply(
-        self,
-        called: Node,
-        node: ast.Call,
-        positional: Sequence[Node],
-        keywords: Keywords,
-        frame: Frame,
-    ) -> Node:
+    def _apply(self, called: Node, call: Call) -> Node:
         """A call of a value: a module, or a function in a variable or attribute."""
         nested = self.nested.get(called.serial)
         if nested is not None:
-            result = self._inlined(nested, None, positional, keywords, frame)
-            return self._unknown_call(node, called, positional, keywords, result)
+            return self._inlined(nested, None, call) or self._not_known(called, call)
         known = self.initial(called) or called
-        if not keywords and len(positional) == 1:
-            result = self._module_result(known, positional[0], frame)
-            if result is None:
-                result = self._norm_module_result(known, called, positional[0], frame)
+        if not call.keywords and len(call.positional) == 1:
+            (tensor,) = call.positional
+            result = self._module_result(known, tensor, call.frame)
+            result = result or self._norm_module_result(known, called, tensor, call.frame)
             if result is not None:
                 return self._with_own_probability(called, result)
-        return self.graph.node(
-            "apply", (called, *positional, *keywords.values()), self.number_of(node)
-        )
+        return self._applied(called, call)
 
     def initial(self, value: Node) -> Node | None:
         """What the constructor assigned to an attribute of `self`, if that is all there is."""
@@ -219,54 +170,38 @@ class Invocations(Modules):
             return None
         return self.initialized(self.owner).get(str(value.label))
 
-    def _inlined(
-        self,
-        function: FunctionHere,
-        owner: Node | None,
-        positional: Sequence[Node],
-        keywords: Keywords,
-        frame: Frame,
-    ) -> Node | None:
+    def _inlined(self, function: FunctionHere, owner: Node | None, call: Call) -> Node | None:
         """What a function of this file returns for these arguments."""
+        frame = call.frame
         if not isinstance(function.scope.parent, FunctionScope):
             self.visited.add(function.node)  # others are part of the function around
         if frame.depth >= _MAX_DEPTH or not _can_be_inlined(function):
             return None
-        given = list(positional)
+        given = list(call.positional)
         if function.receiver is not None and owner is not None:
             given.insert(0, owner)
-        names = self._parameters(function, given, keywords)
+        names = self._parameters(function, given, call.keywords)
         if names is None:
             return None
         is_nested = function.scope.parent is frame.function.scope
         return self.returned(function, {**frame.names, **names} if is_nested else names, frame)
 
     def _parameters(
-        self, function: FunctionHere, positional: Sequence[Node], keywords: Keywords
+        self, function: FunctionHere, positional: Sequence[Node], keywords: Mapping[str, Node]
     ) -> dict[str, Node] | None:
+        """What each parameter gets; `None` if the call has others or lacks some."""
         arguments = function.node.args
-        if arguments.vararg is not None or arguments.kwarg is not None:
+        has_rest = arguments.vararg is not None or arguments.kwarg is not None
+        if has_rest or len(positional) > len(function.positional):
             return None
-        parameters = [*arguments.posonlyargs, *arguments.args]
-        if len(positional) > len(parameters):
+        given = {p.arg: node for p, node in zip(function.positional, positional, strict=False)}
+        left = {parameter.arg for parameter in function.parameters} - given.keys()
+        defaults = {parameter.arg: default for parameter, default in with_defaults(arguments)}
+        if not keywords.keys() <= left <= keywords.keys() | defaults.keys():
             return None
-        names = {p.arg: node for p, node in zip(parameters, positional, strict=False)}
-        known = {p.arg for p in (*parameters, *arguments.kwonlyargs)}
-        for keyword, value in keywords.items():
-            if keyword not in known or keyword in names:
-                return None
-            names[keyword] = value
-        defaults: list[ast.expr | None] = [None] * (len(parameters) - len(arguments.defaults))
-        defaults += arguments.defaults
-        pairs = [*zip(parameters, defaults, strict=True)]
-        pairs += zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-        for parameter, default in pairs:
-            if parameter.arg in names:
-                continue
-            if default is None:
-                return None
-            names[parameter.arg] = self._default(default)
-        return names
+        given.update(keywords)
+        left_out = defaults.keys() - given.keys()
+        return given | {n: self._default(d) for n, d in defaults.items() if n in left_out}
 
     def _default(self, node: ast.expr) -> Node:
         if isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant):

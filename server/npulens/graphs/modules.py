@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Sequence
-
 from npulens.graphs.activations import activated
 from npulens.graphs.calls import bound_arguments, operation
-from npulens.graphs.frames import Frame
+from npulens.graphs.frames import Call, Frame
 from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, LIBRARY, Node, number
 from npulens.graphs.operators import function_operator, module_operator, operator_named
-from npulens.graphs.tensor_operations import Keywords, TensorOperations
+from npulens.graphs.tensor_operations import TensorOperations
 
 _ROOT_MEAN_SQUARE_NORMS = frozenset({"torch.nn.RMSNorm", "torch.nn.modules.normalization.RMSNorm"})
 _NORM_PARAMETERS = ("normalized_shape", "eps", "elementwise_affine")
@@ -26,25 +23,23 @@ class Modules(TensorOperations):
     receiver: Node | None = None
     """What `self` is in the requested function."""
 
-    def _constructed(
-        self, name: str, node: ast.Call, positional: Sequence[Node], keywords: Keywords
-    ) -> Node:
+    def _constructed(self, name: str, call: Call) -> Node:
         """`nn.SiLU()`, `nn.Parameter(torch.ones(n))`, `nn.Sequential(...)`."""
         tail = name.rpartition(".")[2]
         signature = module_operator(name)
         if signature is not None:
-            bound = bound_arguments(self.graph, signature, positional, keywords)
+            bound = bound_arguments(self.graph, signature, call.positional, call.keywords)
             if bound is not None:
                 operands = tuple(bound[parameter.name] for parameter in signature.parameters)
                 return self.graph.node(_MODULE, operands, name)
-        if tail == "Parameter" and positional:
-            return self.graph.node(_PARAMETER, (positional[0],), self.number_of(node))
-        if tail == "Sequential" and not keywords:
-            return self.graph.node(_SEQUENTIAL, tuple(positional))
+        if tail == "Parameter" and call.positional:
+            return self.graph.node(_PARAMETER, (call.positional[0],), self.number_of(call.node))
+        if tail == "Sequential" and not call.keywords:
+            return self.graph.node(_SEQUENTIAL, tuple(call.positional))
         if tail == "Identity":
             return self.graph.node(_SEQUENTIAL, ())
-        label = (name, tuple(keywords), self.number_of(node))
-        return self.graph.node(_INSTANCE, (*positional, *keywords.values()), label)
+        label = (name, tuple(call.keywords), self.number_of(call.node))
+        return self.graph.node(_INSTANCE, call.arguments, label)
 
     def _module_result(self, module: Node, argument: Node, frame: Frame) -> Node | None:
         """What a module whose constructor is known computes of one tensor."""

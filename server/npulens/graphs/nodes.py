@@ -2,6 +2,7 @@
 
 import zlib
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from functools import cache
 from typing import Final
 
@@ -115,6 +116,13 @@ def number(node: Node) -> int | float | None:
 def is_constant(node: Node, value: Scalar) -> bool:
     """Whether a node is this very constant."""
     return node.operator == CONSTANT and node.value == value and type(node.value) is type(value)
+
+
+def stripped(node: Node, operators: AbstractSet[str]) -> Node:
+    """A node without the outer operators that are looked through."""
+    while node.operator in operators:
+        node = node.operands[0]
+    return node
 
 
 def reachable(node: Node) -> Iterator[Node]:

@@ -5,13 +5,14 @@ All ways to take pairs apart are `every_second`, all ways to put them together `
 
 from collections.abc import Sequence
 
-from npulens.graphs.nodes import TUPLE, Graph, Node, is_constant, number
+from npulens.graphs.nodes import TUPLE, Graph, Node, is_constant, number, stripped
 
 SLICE = "slice"
 _LAST = (-1, 4)
 _PAIRS_OF_FOUR = 3
 """Where the last two of five dimensions begin: attention heads have four before they are paired."""
 _LIKE = frozenset({"empty_like", "zeros_like", "ones_like"})
+_SAME_SHAPE = frozenset({"cast", "contiguous"})
 
 
 def flattened(graph: Graph, tensor: Node, start: Node, end: Node) -> Node | None:
@@ -61,8 +62,7 @@ def keeps_leading(tensor: Node, leading: Sequence[Node], end: int = -1) -> bool:
         if shape.operator != "shape" or not _is_same(shape.operands[0], tensor):
             return False
         start, stop, step = part.operands if part.operator == SLICE else (part, part, part)
-        begins = is_constant(start, None) or is_constant(start, 0)
-        return begins and is_constant(stop, end) and is_constant(step, None)
+        return is_first(start) and is_constant(stop, end) and is_constant(step, None)
     if len(leading) < 2:
         return False
     own = tensor.operands[1:] if tensor.operator == "reshape" else ()
@@ -84,8 +84,7 @@ def complex_pairs(graph: Graph, tensor: Node) -> Node | None:
 
 def pairs_of(tensor: Node) -> Node | None:
     """What a tensor of pairs was before its last dimension was cut into `(d, 2)`."""
-    while tensor.operator == "contiguous":
-        tensor = tensor.operands[0]
+    tensor = stripped(tensor, {"contiguous"})
     if tensor.operator == "reshape":
         source, *sizes = tensor.operands
         if len(sizes) > 2 and is_constant(sizes[-1], 2) and keeps_leading(source, sizes[:-2]):
@@ -105,7 +104,7 @@ def stored(graph: Graph, before: Node, items: Sequence[Node], value: Node) -> No
     after = graph.node("stored", (before, *items, value))
     if before.operator != "stored":
         return None
-    created = _bare(before.operands[0])
+    created = stripped(before.operands[0], _SAME_SHAPE)
     if created.operator not in _LIKE:
         return None
     model = created.operands[0]
@@ -126,7 +125,7 @@ def _part_stored(node: Node) -> int | None:
         return None
     if is_constant(start, 1):
         return 1
-    return 0 if is_constant(start, None) or is_constant(start, 0) else None
+    return 0 if is_first(start) else None
 
 
 def _source_of_parts(tensor: Node) -> Node | None:
@@ -144,10 +143,9 @@ def _source_of_parts(tensor: Node) -> Node | None:
 
 def _is_same(one: Node, other: Node) -> bool:
     """Whether two tensors have one shape since they differ in type at most."""
-    return _bare(one) is _bare(other)
+    return stripped(one, _SAME_SHAPE) is stripped(other, _SAME_SHAPE)
 
 
-def _bare(node: Node) -> Node:
-    while node.operator in ("cast", "contiguous"):
-        node = node.operands[0]
-    return node
+def is_first(start: Node) -> bool:
+    """Whether a slice starts with the first element."""
+    return is_constant(start, None) or is_constant(start, 0)

@@ -70,9 +70,10 @@ def batched(graph: Graph, left: Node, right: Node) -> Node:
     return graph.node("matmul", tuple(operands))
 
 
-def batched_with_sum(graph: Graph, operands: Sequence[Node]) -> Node:
+def batched_with_sum(
+    graph: Graph, addend: Node, left: Node, right: Node, beta: Node, alpha: Node
+) -> Node:
     """`torch.baddbmm(addend, left, right, beta, alpha)`; an addend times 0 is none."""
-    addend, left, right, beta, alpha = operands
     product = multiply(graph, alpha, batched(graph, left, right))
     if beta.operator == CONSTANT and beta.value == 0:
         return product

@@ -6,7 +6,7 @@ _MAX_DEPTH = 12
 _KEEPS_RANK = frozenset(
     {"cast", "contiguous", "detach", "softmax", "dropout", "masked_fill", "transpose", "linear"}
     | {"silu", "gelu", "half", "every_second", "roll", "triu", "tril", "layer_norm", "narrow"}
-    | {"rms_norm", "repeat_interleave", "power", "sigmoid", "normalize"}
+    | {"rms_norm", "repeat_interleave", "power", "sigmoid", "normalize", "chunk", "split"}
 )
 
 
@@ -36,8 +36,6 @@ def rank_of(node: Node, depth: int = 0) -> int | None:
         return inner + len(operands[2].operands) - 1
     if operator == "unbind":
         return inner - 1
-    if operator in ("chunk", "split"):
-        return inner
     if operator == "index" and all(number(item) is not None for item in operands[1:]):
         return inner - len(operands) + 1
     return None

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from npulens.graphs.calls import bound_arguments, operation
 from npulens.graphs.expressions import Expressions
+from npulens.graphs.frames import Call
 from npulens.graphs.nodes import CONSTANT, LIBRARY, TUPLE, Node
 from npulens.graphs.operators import CASTS, UNCHANGED, VIEWS, Signature, operator_named
 from npulens.graphs.pairs import reshaped
@@ -13,38 +14,30 @@ from npulens.graphs.permutations import permute
 from npulens.graphs.products import einsum, hoisted
 from npulens.graphs.scalars import filled
 
-Keywords = Mapping[str, Node]
-
 
 class TensorOperations(Expressions):
     """What operators and methods compute of tensors, in canonical form."""
 
-    def _tensor_method(
-        self, owner: Node, name: str, positional: Sequence[Node], keywords: Keywords
-    ) -> Node | None:
-        graph = self.graph
+    def _tensor_method(self, owner: Node, name: str, call: Call) -> Node | None:
+        graph, positional = self.graph, call.positional
         if name in UNCHANGED:
             return graph.node("contiguous", (owner,))
         if name in CASTS:
             target = CASTS[name]
-            targets = (
-                (graph.node(LIBRARY, (), f"torch.{target}"),)
-                if target
-                else (*positional, *keywords.values())
-            )
+            targets = (graph.node(LIBRARY, (), f"torch.{target}"),) if target else call.arguments
             return graph.node("cast", (owner, *targets))
-        if name in VIEWS and not keywords:
+        if name in VIEWS and not call.keywords:
             return self._view(name, owner, positional)
         if name in ("view_as", "reshape_as") and len(positional) == 1:
-            return self._view("reshape", owner, [self._shape(positional[0])])
+            return self._view("reshape", owner, [graph.node("shape", (positional[0],))])
         if name == "size":
-            return graph.node("size", (owner, *positional)) if positional else self._shape(owner)
+            return graph.node("size" if positional else "shape", (owner, *positional))
         if name in ("dim", "detach") and not positional:
             return graph.node(name, (owner,))
         signature = operator_named(name)
         if signature is None:
             return None
-        bound = bound_arguments(graph, signature, (owner, *positional), keywords)
+        bound = bound_arguments(graph, signature, (owner, *positional), call.keywords)
         return None if bound is None else self._operation(signature, bound)
 
     def _operation(self, signature: Signature, bound: dict[str, Node]) -> Node:
@@ -71,9 +64,6 @@ class TensorOperations(Expressions):
             inner = hoisted(self.graph, product.operands[0], self.initial)
             return self.graph.node("transpose", (inner, *product.operands[1:]))
         return hoisted(self.graph, product, self.initial)
-
-    def _shape(self, owner: Node) -> Node:
-        return self.graph.node("shape", (owner,))
 
     def _view(self, name: str, tensor: Node, sizes: Sequence[Node]) -> Node:
         if len(sizes) == 1 and sizes[0].operator == TUPLE:

@@ -3,14 +3,9 @@
 from collections.abc import Sequence
 
 from npulens.graphs.nodes import CONSTANT, TUPLE, Graph, Node, is_constant, number
-from npulens.graphs.pairs import SLICE, keeps_leading, pairs_of
+from npulens.graphs.pairs import SLICE, is_first, keeps_leading, pairs_of
 
 ELLIPSIS = "ellipsis"
-
-
-def size(graph: Graph, tensor: Node, dimension: Node) -> Node:
-    """`tensor.shape[dimension]`; casts, norms and activations keep the size."""
-    return graph.node("size", (tensor, dimension))
 
 
 def element(graph: Graph, value: Node, index: int) -> Node:
@@ -19,7 +14,7 @@ def element(graph: Graph, value: Node, index: int) -> Node:
         if -len(value.operands) <= index < len(value.operands):
             return value.operands[index]
     elif value.operator == "shape":
-        return size(graph, value.operands[0], graph.constant(index))
+        return graph.node("size", (value.operands[0], graph.constant(index)))
     elif value.operator == "chunk" and is_constant(value.operands[1], 2) and index in (0, 1):
         return half(graph, value.operands[0], index, value.operands[2])
     elif value.operator == "split" and index in (0, 1):
@@ -77,12 +72,11 @@ def _unbound(graph: Graph, tensor: Node, dimension: Node, index: int) -> Node:
     if tensor.operator in ("reshape", "unflatten") and index in (0, 1):
         sizes = _sizes(tensor)
         source = tensor.operands[0]
-        if sizes and is_constant(dimension, -1) and is_constant(sizes[-1], 2):
-            if pairs_of(tensor) is not None:
-                return graph.node("every_second", (source, graph.constant(index)))
-        elif len(sizes) > 1 and is_constant(dimension, -2) and is_constant(sizes[-2], 2):
-            if tensor.operator == "reshape" and not keeps_leading(source, sizes[:-2]):
-                return graph.node("element", (graph.node("unbind", (tensor, dimension)), place))
+        is_cut = bool(sizes) and is_constant(dimension, -1) and is_constant(sizes[-1], 2)
+        if is_cut and pairs_of(tensor) is not None:
+            return graph.node("every_second", (source, place))
+        is_halved = len(sizes) > 1 and is_constant(dimension, -2) and is_constant(sizes[-2], 2)
+        if is_halved and (tensor.operator != "reshape" or keeps_leading(source, sizes[:-2])):
             return half(graph, source, index, graph.constant(-1))
     return graph.node("element", (graph.node("unbind", (tensor, dimension)), place))
 
@@ -113,8 +107,7 @@ def _last_dimension_part(graph: Graph, tensor: Node, items: Sequence[Node]) -> N
                 return graph.node("every_second", (tensor, graph.constant(index)))
     if not (is_constant(step, None) or is_constant(step, 1)):
         return None
-    starts_at_zero = is_constant(start, None) or is_constant(start, 0)
-    if starts_at_zero and _is_half_of(stop, tensor, dimension):
+    if is_first(start) and _is_half_of(stop, tensor, dimension):
         return half(graph, tensor, 0, dimension)
     if _ends(stop, tensor, dimension) and _is_half_of(start, tensor, dimension):
         return half(graph, tensor, 1, dimension)

@@ -14,8 +14,9 @@ from npulens.shapes.values.shape_values import (
     Tensor,
     Value,
     either,
+    element_of,
 )
-from npulens.shapes.values.symbolic_dims import Dim, closed
+from npulens.shapes.values.symbolic_dims import closed
 
 _LENGTH = re.compile(r"(?:\A|_)(?:size|len|length)\Z")
 
@@ -38,7 +39,7 @@ class Binding(Calls):
             self.with_parts.add(target.value.id)
             self.names[f"{target.value.id}.{target.attr}"] = value
         elif isinstance(target, ast.Starred):
-            self.bind(target.value, Items(self.element_of(value)))
+            self.bind(target.value, Items(element_of(value)))
         elif isinstance(target, ast.Subscript):
             self._bind_part(target, value)
 
@@ -71,42 +72,40 @@ class Binding(Calls):
         if elements is not None and len(elements) == count and not has_rest:
             return list(elements)
         if isinstance(value, Size) and not has_rest:
-            texts = [e.id if isinstance(e, ast.Name) else "?" for e in target.elts]
-            dims = [value.shape.at(index) for index in range(count)]
+            lengths = [Number(*value.shape.at(index)) for index in range(count)]
+            texts = [getattr(element, "id", "?") for element in target.elts]
             return [
-                Number(dim.text if dim.text != "?" else text, dim.sources, dim.is_rest)
-                for dim, text in zip(dims, texts, strict=True)
+                length if length.text != "?" else length._replace(text=text)
+                for length, text in zip(lengths, texts, strict=True)
             ]
-        part = self.element_of(value)
+        part = element_of(value)
         return [Number(e.id) if _is_length(e, part) else part for e in target.elts]
 
     def name_dimensions(self, target: ast.expr, value: ast.expr) -> None:
         """`B, N, C = x.shape` shows how many dimensions `x` has."""
-        if not isinstance(target, ast.Tuple) or not all(
-            isinstance(e, ast.Name) for e in target.elts
-        ):
-            return
-        owner = _measured(value)
+        owner = _measured(value) if isinstance(target, ast.Tuple) else None
         tensor = None if owner is None else self.named(owner)
         if owner is None or not isinstance(tensor, Tensor) or not tensor.shape.is_open:
             return
+        assert isinstance(target, ast.Tuple)
+        names = [each.id for each in target.elts if isinstance(each, ast.Name)]
+        if len(names) < len(target.elts):
+            return
         dims = []
-        for index, element in enumerate(target.elts):
-            assert isinstance(element, ast.Name)
+        for index, name in enumerate(names):
             dim = tensor.shape.at(index)
-            text = dim.text if dim.text != "?" else element.id
-            dims.append(Dim(text if text != "_" else "?", dim.sources, dim.is_rest))
+            text = dim.text if dim.text != "?" else name
+            dims.append(dim._replace(text=text if text != "_" else "?"))
         self.names[owner] = tensor._replace(shape=closed(*dims))
 
 
 def _measured(node: ast.expr) -> str | None:
     """`x` of `x.shape` and `x.size()`."""
-    if isinstance(node, ast.Call) and not node.args and isinstance(node.func, ast.Attribute):
-        node, attribute = node.func, "size"
-    else:
-        attribute = "shape"
-    if isinstance(node, ast.Attribute) and node.attr == attribute:
-        return node.value.id if isinstance(node.value, ast.Name) else None
+    match node:
+        case ast.Call(ast.Attribute(ast.Name(name), "size"), []):
+            return name
+        case ast.Attribute(ast.Name(name), "shape"):
+            return name
     return None
 
 

@@ -6,6 +6,8 @@ from functools import lru_cache
 
 from npulens.graphs.definitions import ClassHere, FunctionHere
 from npulens.shapes.values.shape_values import UNKNOWN, Tensor, Value, is_on_host
+from npulens.syntax.bindings import with_defaults
+from npulens.syntax.values import is_none
 from npulens.syntax.walking import inner_nodes
 
 
@@ -15,9 +17,9 @@ def given_parameters(method: FunctionHere) -> frozenset[str]:
     A method is private if its name begins with one underscore: it is called in its class alone.
     """
     owner, name = method.owner, method.node.name
-    defaults = _none_by_default(method.node.args)
     is_private = name.startswith("_") and not name.startswith("__")
-    if owner is None or not is_private or not defaults or method.receiver is None:
+    defaults = _none_by_default(method.node.args) if is_private else frozenset[str]()
+    if owner is None or not defaults or method.receiver is None:
         return frozenset()
     given: set[str] | None = None
     for caller, call in _uses(owner).get(name, ()):
@@ -32,9 +34,7 @@ def arguments_from_host(
 ) -> dict[str, Value]:
     """Parameters that each call in the class of a method fills with a tensor of the host.
 
-    Args:
-        method: The method.
-        passed: What the calls that were evaluated pass to it.
+    What is passed is known of calls that were evaluated.
     """
     owner, name = method.owner, method.node.name
     if owner is None or not passed:
@@ -52,19 +52,12 @@ def arguments_from_host(
 
 def named_parameters(method: FunctionHere) -> list[str]:
     """The parameters that can be given by place, without `self`."""
-    arguments = method.node.args
-    names = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)]
+    names = [argument.arg for argument in method.positional]
     return names if method.receiver is None else names[1:]
 
 
 def _none_by_default(arguments: ast.arguments) -> frozenset[str]:
-    positional = [*arguments.posonlyargs, *arguments.args]
-    count = len(positional) - len(arguments.defaults)
-    pairs = [
-        *zip(positional[count:], arguments.defaults, strict=True),
-        *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
-    ]
-    return frozenset(argument.arg for argument, default in pairs if _is_none(default))
+    return frozenset(p.arg for p, default in with_defaults(arguments) if is_none(default))
 
 
 @lru_cache(maxsize=16)
@@ -96,37 +89,21 @@ def _filled(call: ast.Call, method: FunctionHere, optional: frozenset[str]) -> I
 
 def _may_be_none(node: ast.expr, optional: frozenset[str]) -> bool:
     """Whether `None` is written, or the parameter of the caller that defaults to it."""
-    return any(
-        _is_none(part) or (isinstance(part, ast.Name) and part.id in optional)
-        for part in ([node.body, node.orelse] if isinstance(node, ast.IfExp) else [node])
-    )
-
-
-def _is_none(node: ast.expr | None) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
+    parts = [node.body, node.orelse] if isinstance(node, ast.IfExp) else [node]
+    return any(is_none(part) or getattr(part, "id", "") in optional for part in parts)
 
 
 def any_tested(node: ast.expr) -> str:
     """`mask` of the condition `mask.any()`; empty for another one."""
-    if (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr == "any"
-        and isinstance(node.func.value, ast.Name)
-        and not node.args
-        and not node.keywords
-    ):
-        return node.func.value.id
+    match node:
+        case ast.Call(ast.Attribute(ast.Name(name), "any"), args=[], keywords=[]):
+            return name
     return ""
 
 
 def none_tested(node: ast.expr) -> str:
     """`x` of the condition `x is None`; empty for another one."""
-    if (
-        isinstance(node, ast.Compare)
-        and isinstance(node.left, ast.Name)
-        and isinstance(node.ops[0], ast.Is)
-        and _is_none(node.comparators[0])
-    ):
-        return node.left.id
+    match node:
+        case ast.Compare(ast.Name(name), [ast.Is(), *_], [ast.Constant(None), *_]):
+            return name
     return ""

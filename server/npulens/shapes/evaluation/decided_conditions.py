@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 
 from npulens.graphs.definitions import ClassHere
-from npulens.syntax.values import dotted_name
+from npulens.syntax.values import last_name, root_name
 
 _FRAMEWORK_NAMES = frozenset({"framework", "return_tensors"})
 _FRAMEWORKS: dict[object, bool] = {"pt": True, "tf": False, "jax": False, "flax": False}
@@ -21,40 +21,40 @@ _PRETRAINED = "PreTrainedModel"
 
 def of_framework(node: ast.expr) -> bool | None:
     """`self.framework == "pt"`, where the other frameworks have arms of their own."""
-    if not isinstance(node, ast.Compare):
-        return None
-    named, other = dotted_name(node.left), node.comparators[0]
-    if named is None or (named.root, *named.path)[-1] not in _FRAMEWORK_NAMES:
-        return None
-    value = other.value if isinstance(other, ast.Constant) else None
-    if not isinstance(node.ops[0], (ast.Eq, ast.NotEq)) or value not in _FRAMEWORKS:
-        return None
-    return _FRAMEWORKS[value] == isinstance(node.ops[0], ast.Eq)
+    match node:
+        case ast.Compare(
+            named, [ast.Eq() | ast.NotEq() as operator, *_], [ast.Constant(value), *_]
+        ):
+            if _last_of(named) in _FRAMEWORK_NAMES and value in _FRAMEWORKS:
+                return _FRAMEWORKS[value] == isinstance(operator, ast.Eq)
+    return None
 
 
 def checks_for_flash(node: ast.expr) -> bool:
     """`config._attn_implementation == "flash_attention_2"`."""
-    if not isinstance(node, ast.Compare) or not isinstance(node.ops[0], ast.Eq):
-        return False
-    named, other = dotted_name(node.left), node.comparators[0]
-    return (
-        named is not None
-        and _ATTENTION.fullmatch((named.root, *named.path)[-1]) is not None
-        and isinstance(other, ast.Constant)
-        and isinstance(other.value, str)
-        and "flash" in other.value
-    )
+    match node:
+        case ast.Compare(named, [ast.Eq(), *_], [ast.Constant(str(value)), *_]):
+            return "flash" in value and _ATTENTION.fullmatch(_last_of(named)) is not None
+    return False
+
+
+def _last_of(node: ast.expr) -> str:
+    """`c` of `a.b.c`; empty for what is not plain attributes of a name."""
+    return last_name(node) if root_name(node) else ""
 
 
 def checked_for_elements(node: ast.expr) -> str:
     """`parts` of the condition `parts` or `len(parts) > 0`; empty for another one."""
-    if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.Gt, ast.NotEq)):
-        length, other = node.left, node.comparators[0]
-        is_zero = isinstance(other, ast.Constant) and other.value == 0
-        if is_zero and isinstance(length, ast.Call) and len(length.args) == 1:
-            is_length = isinstance(length.func, ast.Name) and length.func.id == "len"
-            node = length.args[0] if is_length else node
-    return node.id if isinstance(node, ast.Name) else ""
+    match node:
+        case ast.Name(name):
+            return name
+        case ast.Compare(
+            ast.Call(ast.Name("len"), [ast.Name(name)]),
+            [ast.Gt() | ast.NotEq(), *_],
+            [ast.Constant(0), *_],
+        ):
+            return name
+    return ""
 
 
 def lacks_flash(classes: Iterable[ClassHere]) -> bool:

@@ -15,24 +15,20 @@ def returns_array(node: ast.expr | None, function: FunctionHere, *, is_returned:
     A chain of methods that ends in `numpy()` does, if it orders dimensions as pictures have them,
     or if it is returned by a function that says that it returns an array.
     """
-    if not (isinstance(node, ast.Call) and _name_of(node) == "numpy"):
+    chain = list(_methods(node))
+    if not chain or chain[0][0] != "numpy":
         return False
-    chain = _methods(node)
-    if any(_name_of(call) == "permute" and _numbers(call) == _TO_PICTURES for call in chain):
+    if any(name == "permute" and _numbers(call) == _TO_PICTURES for name, call in chain):
         return True
     annotation = function.node.returns
     return is_returned and annotation is not None and "ndarray" in ast.unparse(annotation)
 
 
-def _methods(node: ast.expr | None) -> Iterator[ast.Call]:
-    """The calls of a chain, the last first."""
+def _methods(node: ast.expr | None) -> Iterator[tuple[str, ast.Call]]:
+    """The calls of a chain with their names, the last first."""
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        yield node
+        yield node.func.attr, node
         node = node.func.value
-
-
-def _name_of(call: ast.Call) -> str:
-    return call.func.attr if isinstance(call.func, ast.Attribute) else ""
 
 
 def _numbers(call: ast.Call) -> tuple[object, ...]:

@@ -1,10 +1,9 @@
 """What indexing makes of shapes, and where it finds the places of a mask first."""
 
 import ast
-from typing import Any
 
 from npulens.catalog.messages import message
-from npulens.shapes.evaluation.shape_frames import Frame
+from npulens.shapes.evaluation.shape_expressions import Expressions
 from npulens.shapes.values.shape_rules import (
     BOOLEAN_MASK,
     HOST_READ,
@@ -24,6 +23,7 @@ from npulens.shapes.values.shape_values import (
     Tensor,
     Value,
     items_of,
+    on_device,
     sources_of,
 )
 from npulens.shapes.values.symbolic_dims import (
@@ -42,12 +42,8 @@ from npulens.shapes.values.symbolic_dims import (
 _MASK_COST, _STORE_COST, _SIZE_COST, _READ_COST = 55, 30, 55, 40
 
 
-class Indexing(Frame):
+class Indexing(Expressions):
     """The part of an evaluation that is about square brackets."""
-
-    def read(self, node: ast.expr | None) -> Value:
-        """What an expression is; see `shape_expressions.py`."""
-        raise NotImplementedError
 
     def subscript(self, node: ast.Subscript) -> Value:
         """What `x[...]` is."""
@@ -78,9 +74,7 @@ class Indexing(Frame):
         if not isinstance(owner, Tensor):
             index = self.read(None if isinstance(target.slice, ast.Slice) else target.slice)
             if owner is UNKNOWN and _is_mask(index):
-                is_many = isinstance(value, Tensor)
-                advice = message("shape.scatter" if is_many else "shape.fill")
-                self.report(MASKED_ASSIGNMENT, target, advice, _STORE_COST, synchronizes=False)
+                self._stored_by_mask(target, isinstance(value, Tensor), is_whole=False)
             return
         parts = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
         has_waited = False  # behind the first number nothing is left to wait for
@@ -91,17 +85,16 @@ class Indexing(Frame):
             index = self.read(part)
             if isinstance(index, Tensor) and index.kind == "bool" and not index.on_host:
                 is_many = isinstance(value, Tensor) and value.shape != SCALAR
-                self.report(
-                    MASKED_ASSIGNMENT,
-                    target,
-                    message("shape.scatter" if is_many else "shape.fill"),
-                    _STORE_COST,
-                    synchronizes=False,
-                    is_whole=_are_alike(owner, index),
-                )
+                self._stored_by_mask(target, is_many, is_whole=_are_alike(owner, index))
             elif _is_number_of_device(index) and not has_waited:
                 self.report(HOST_READ, part, message("shape.gather"), _READ_COST)
                 has_waited = True
+
+    def _stored_by_mask(self, target: ast.Subscript, is_many: bool, *, is_whole: bool) -> None:
+        advice = message("shape.scatter" if is_many else "shape.fill")
+        self.report(
+            MASKED_ASSIGNMENT, target, advice, _STORE_COST, synchronizes=False, is_whole=is_whole
+        )
 
     def _indexed(self, owner: Tensor, node: ast.Subscript) -> Value:
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
@@ -126,7 +119,7 @@ class Indexing(Frame):
             return
         index = self.read(part)
         if isinstance(index, Tensor):
-            self._by_tensor(cursor, index, part, node, owner)
+            self._by_tensor(cursor, index, node, owner)
         elif isinstance(index, Items):
             number = ANY_LENGTH if index.elements is None else Dim(str(len(index.elements)))
             cursor.pick(closed(number._replace(sources=index.sources)))
@@ -138,11 +131,11 @@ class Indexing(Frame):
             cursor.lose(sources_of(index))
 
     def _by_tensor(
-        self, cursor: "_Cursor", index: Tensor, part: ast.expr, node: ast.Subscript, owner: Tensor
+        self, cursor: "_Cursor", index: Tensor, node: ast.Subscript, owner: Tensor
     ) -> None:
         cursor.is_fixed = cursor.is_fixed and index.is_fixed
         if index.kind == "bool":
-            sources: Sources = NO_SOURCES
+            sources = NO_SOURCES
             if not (index.on_host and owner.on_host):
                 sources = self.report(
                     BOOLEAN_MASK,
@@ -167,53 +160,41 @@ class Indexing(Frame):
         sources: Sources = dim.sources
         window = _window(part)
         if window is not None and part.lower is not None:
-            lower = self.read(part.lower)
-            if isinstance(lower, Tensor) and not lower.on_host and lower.is_sure:
+            if on_device(self.read(part.lower)):
                 self.report(HOST_READ, node, message("shape.host-numbers"), _READ_COST)
             part = ast.Slice(upper=window)
         bounds = [self.read(bound) for bound in (part.lower, part.upper, part.step) if bound]
         for bound in bounds:
-            if isinstance(bound, Tensor) and not bound.on_host and bound.is_sure:
-                if bound.is_fixed:
-                    self.report(HOST_READ, node, message("shape.host-numbers"), _READ_COST)
-                    continue
-                sources |= self.report(
-                    SIZE_FROM_DATA, node, message("shape.fixed-size"), _SIZE_COST, is_shape=True
-                )
-            elif isinstance(bound, Number) and bound.sources:
-                if self.are_values(bound.sources):
-                    found = self.report(
-                        SIZE_FROM_DATA,
-                        node,
-                        message("shape.fixed-size"),
-                        _SIZE_COST,
-                        synchronizes=False,
-                        is_shape=True,
-                    )
-                    sources |= found
-                else:
-                    sources |= bound.sources
+            if on_device(bound) and bound.is_fixed:
+                self.report(HOST_READ, node, message("shape.host-numbers"), _READ_COST)
+            elif on_device(bound):
+                sources |= self.sized_by_data(node, synchronizes=True)
+            elif isinstance(bound, Number) and self.are_values(bound.sources):
+                sources |= self.sized_by_data(node, synchronizes=False)
+            elif isinstance(bound, Number):
+                sources |= bound.sources
         if not bounds:
             return dim
         upper = bounds[0] if part.lower is None and part.step is None else None
         text = upper.text if isinstance(upper, Number) and not upper.text.startswith("-") else "?"
         return Dim(text, sources)
 
+    def sized_by_data(self, node: ast.AST, *, synchronizes: bool) -> Sources:
+        """Report a length that is a value which was read."""
+        advice = message("shape.fixed-size")
+        return self.report(
+            SIZE_FROM_DATA, node, advice, _SIZE_COST, synchronizes=synchronizes, is_shape=True
+        )
+
     def _length(self, shape: Shape, node: ast.expr, index: Value) -> Value:
         if isinstance(node, ast.Slice):
             lower, upper = self._bounds(node)
-            if not shape.is_open and node.step is None:
-                dims = shape.lead[lower:upper]
-                return items_of(tuple(Number(d.text, d.sources, d.is_rest) for d in dims))
-            if upper is not None and 0 <= (lower or 0) <= upper <= len(shape.lead):
-                dims = shape.lead[lower:upper]
-                return items_of(tuple(Number(d.text, d.sources, d.is_rest) for d in dims))
+            is_known = not shape.is_open and node.step is None
+            if is_known or (upper is not None and 0 <= (lower or 0) <= upper <= len(shape.lead)):
+                return items_of(tuple(Number(*dim) for dim in shape.lead[lower:upper]))
             return Items(CONSTANT)
         number = index.value if isinstance(index, Number) else None
-        if number is None:
-            return Number("?", shape.sources)
-        dim = shape.at(number)
-        return Number(dim.text, dim.sources, dim.is_rest)
+        return Number("?", shape.sources) if number is None else Number(*shape.at(number))
 
     def _element(self, owner: Items, node: ast.expr, index: Value) -> Value:
         if isinstance(node, ast.Slice):
@@ -230,7 +211,7 @@ class Indexing(Frame):
         return owner.each
 
     def _bounds(self, node: ast.Slice) -> tuple[int | None, int | None]:
-        values: list[Any] = [None if b is None else self.read(b) for b in (node.lower, node.upper)]
+        values = [self.read(bound) for bound in (node.lower, node.upper)]
         first, second = (v.value if isinstance(v, Number) else None for v in values)
         return first, second
 
@@ -285,10 +266,13 @@ class _Cursor:
 
     def pick(self, shape: Shape) -> None:
         """A tensor or list of numbers; several are taken together."""
+        self._pick(shape)
+        self.shape = self.shape.without(self.place)
+
+    def _pick(self, shape: Shape) -> None:
         if not self._picked:
             self._picked_at = self.place
         self._picked.append(shape)
-        self.shape = self.shape.without(self.place)
 
     def mask(self, rank: int | None, dim: Dim) -> None:
         """A mask selects from as many dimensions as it has."""
@@ -298,9 +282,7 @@ class _Cursor:
             behind = self.shape.lead[self.place + 1 :] if self.place >= 0 else ()
             hidden = self.shape.hidden.union(*(d.sources for d in behind))
             self.shape = Shape(lead, True, (), hidden)
-            if not self._picked:
-                self._picked_at = self.place
-            self._picked.append(closed(dim))
+            self._pick(closed(dim))
             return
         for _ in range(max(rank - 1, 0)):
             self.shape = self.shape.without(self.place)
@@ -336,9 +318,7 @@ def _are_alike(owner: Tensor, mask: Tensor) -> bool:
 
 def _is_mask(value: Value) -> bool:
     """Whether an index is surely a mask that the device has."""
-    if not isinstance(value, Tensor) or value.kind != "bool" or not value.is_sure:
-        return False
-    return not (value.on_host or value.is_fixed)
+    return on_device(value) and value.kind == "bool" and not value.is_fixed
 
 
 def _is_ellipsis(node: ast.expr) -> bool:

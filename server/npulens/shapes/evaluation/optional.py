@@ -18,7 +18,7 @@ from npulens.shapes.values.shape_values import (
     sources_of,
 )
 from npulens.shapes.values.symbolic_dims import SCALAR
-from npulens.syntax.bindings import Function
+from npulens.syntax.bindings import Function, with_defaults
 from npulens.syntax.by_node import once_by_node
 
 
@@ -50,25 +50,18 @@ def optional_parameters(node: Function) -> tuple[OptionalParameter, ...]:
 
 def _optional(node: Function) -> Iterator[OptionalParameter]:
     positional = [*node.args.posonlyargs, *node.args.args]
-    first = len(positional) - len(node.args.defaults)
-    defaults: list[tuple[int, ast.arg, ast.expr | None]] = [
-        (place, positional[place], default)
-        for place, default in enumerate(node.args.defaults, first)
-    ]
-    named = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
-    defaults += ((_BY_NAME_ONLY, argument, default) for argument, default in named)
     values = dict(parameters(node, False))
-    for place, argument, default in defaults:
+    for argument, default in with_defaults(node.args):
         nothing = _nothing(default)
         if nothing is None:
             continue
+        place = positional.index(argument) if argument in positional else _BY_NAME_ONLY
         name, value = argument.arg, values[argument.arg]
         if isinstance(value, Tensor) or name in known_tensors(node):
             yield OptionalParameter(place, name, value, Tensor())
-        elif value == CONSTANT:
-            yield OptionalParameter(place, name, nothing, Number(name))
-        elif value == UNKNOWN:
-            yield OptionalParameter(place, name, UNKNOWN, Number(name))
+        elif value in (CONSTANT, UNKNOWN):
+            left_out = nothing if value == CONSTANT else UNKNOWN
+            yield OptionalParameter(place, name, left_out, Number(name))
 
 
 def is_optional(node: Function, name: str) -> bool:
@@ -78,9 +71,9 @@ def is_optional(node: Function, name: str) -> bool:
 
 def _nothing(default: ast.expr | None) -> Value | None:
     """The value of a default that means nothing; `None` for any other."""
-    is_negative = isinstance(default, ast.UnaryOp) and isinstance(default.op, ast.USub)
-    if isinstance(default, ast.UnaryOp) and is_negative:
-        default = default.operand
+    is_negative = False
+    if isinstance(default, ast.UnaryOp) and isinstance(default.op, ast.USub):
+        is_negative, default = True, default.operand
     value = default.value if isinstance(default, ast.Constant) else ""
     if value is None:
         return NOTHING
@@ -108,12 +101,11 @@ def given_of(node: Function, filled: Iterable[tuple[str, Value]]) -> frozenset[s
 
 def checked_parameter(node: ast.expr) -> tuple[str, bool | None]:
     """A name that a condition may check, and what the condition is where that is given."""
-    if isinstance(node, ast.Name):
-        return node.id, True
-    if not (isinstance(node, ast.Compare) and isinstance(node.left, ast.Name)):
-        return "", None
-    if len(node.ops) != 1 or _nothing(node.comparators[0]) is None:
-        return "", None
-    if isinstance(node.ops[0], (ast.Is, ast.Eq, ast.Lt, ast.LtE)):
-        return node.left.id, False
-    return node.left.id, True if isinstance(node.ops[0], _GREATER_OR_OTHER) else None
+    match node:
+        case ast.Name(name):
+            return name, True
+        case ast.Compare(ast.Name(name), [operator], [other]) if _nothing(other) is not None:
+            if isinstance(operator, (ast.Is, ast.Eq, ast.Lt, ast.LtE)):
+                return name, False
+            return name, True if isinstance(operator, _GREATER_OR_OTHER) else None
+    return "", None

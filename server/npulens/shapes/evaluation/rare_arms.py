@@ -13,18 +13,14 @@ def is_rare_test(node: ast.expr) -> bool:
     if not any(map(_may_be_rare, nodes_below(node))):
         return False
     text = ast.unparse(node)
-    is_accident = _NOT_FINITE.search(text) is not None
-    return "%" in text or _RARE.search(text) is not None or is_accident
+    return "%" in text or any(rare.search(text) is not None for rare in (_RARE, _NOT_FINITE))
 
 
 def _may_be_rare(part: ast.AST) -> bool:
     """Whether a part of a condition holds a word of these: writing it out takes far longer."""
-    if isinstance(part, ast.Name):
-        return _RARE_WORD.search(part.id) is not None
-    if isinstance(part, ast.Attribute):
-        return _RARE_WORD.search(part.attr) is not None
-    if isinstance(part, ast.Constant):
-        return isinstance(part.value, str) and _RARE_WORD.search(part.value) is not None
+    match part:
+        case ast.Name(str(word)) | ast.Attribute(attr=str(word)) | ast.Constant(str(word)):
+            return _RARE_WORD.search(word) is not None
     return isinstance(part, ast.JoinedStr) or isinstance(getattr(part, "op", None), ast.Mod)
 
 

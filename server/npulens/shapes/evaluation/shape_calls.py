@@ -2,13 +2,13 @@
 
 import ast
 
-from npulens.graphs.definitions import FunctionHere
+from npulens.checks.arguments import is_spread
+from npulens.graphs.definitions import ClassHere, FunctionHere
+from npulens.shapes.evaluation.builtins import BUILTINS
 from npulens.shapes.evaluation.callers import named_parameters
-from npulens.shapes.evaluation.shape_expressions import on_device
 from npulens.shapes.evaluation.shape_frames import MAX_CALLS, MAX_DEPTH, PassedArguments
 from npulens.shapes.evaluation.shape_libraries import Libraries
 from npulens.shapes.evaluation.tensor_evidence import TENSOR_METHODS
-from npulens.shapes.operators.builtins import BUILTINS
 from npulens.shapes.operators.factories import NEW, is_host_device, kind_of_type, made
 from npulens.shapes.operators.layers import layer_result
 from npulens.shapes.operators.shape_operators import TRANSFERS
@@ -29,20 +29,23 @@ from npulens.shapes.values.shape_values import (
     Table,
     Tensor,
     Value,
+    any_of,
     are_deep,
     either,
+    element_of,
     is_on_host,
     items_of,
+    on_device,
     sources_of,
 )
 
-_NUMBERS = frozenset({"dim", "ndimension", "element_size", "data_ptr", "get_device", "stride"})
-_FLAGS = frozenset({"is_contiguous", "is_floating_point", "is_complex", "is_pinned"})
+_NUMBERS = frozenset(
+    {"dim", "ndimension", "element_size", "data_ptr", "get_device", "stride", "is_contiguous"}
+    | {"is_floating_point", "is_complex", "is_pinned"}
+)
 _LISTS = frozenset(
     {"append", "extend", "insert", "copy", "pop", "index", "count", "remove", "sort"}
 )
-
-
 _OF_TABLES = frozenset({"items", "keys", "values", "get", "pop", "update"})
 
 
@@ -60,6 +63,8 @@ class Calls(Libraries):
         name = self.qualified(node.func) if isinstance(node.func, (ast.Name, ast.Attribute)) else ""
         if name.endswith(".multi_apply"):
             return self._for_each(node)
+        if name in self.session.definitions.functions:
+            return self.named_function(node, name)
         if name:
             return self.library(node, name)
         if isinstance(node.func, ast.Attribute):
@@ -79,10 +84,9 @@ class Calls(Libraries):
     def _method(self, node: ast.Call, callee: ast.Attribute) -> Value:
         owner = self.function.owner
         if isinstance(callee.value, ast.Name) and callee.value.id == self.receiver:
-            if owner is not None:
-                method = self.session.definitions.method(owner, callee.attr)
-                if method is not None:
-                    return self._own(node, method, is_of_self=method.owner is owner)
+            method = self._method_of(owner, callee.attr)
+            if method is not None:
+                return self._own(node, method, is_of_self=method.owner is owner)
             return self._called(node, self._attribute(callee))
         value = self.read(callee.value)
         if isinstance(value, Tensor):
@@ -97,17 +101,17 @@ class Calls(Libraries):
             return self._of_table(node, callee, value)
         if isinstance(value, Layers) and callee.attr in ("values", "items"):
             return Items(value.each)
-        if isinstance(value, Layer) and value.definition is not None:
-            method = self.session.definitions.method(value.definition, callee.attr)
-            if method is not None:
-                return self._own(node, method)
-        if isinstance(value, Items) and callee.attr in TENSOR_METHODS:
-            one = Tensor(on_host=is_on_host(value.each), is_sure=False)
-            return self._of_tensor(node, callee, one)
-        if value is UNKNOWN and callee.attr in TENSOR_METHODS:
-            return self._of_tensor(node, callee, Tensor(is_sure=False))
+        method = self._method_of(getattr(value, "definition", None), callee.attr)
+        if method is not None:
+            return self._own(node, method)
+        if callee.attr in TENSOR_METHODS and (value is UNKNOWN or isinstance(value, Items)):
+            on_host = isinstance(value, Items) and is_on_host(value.each)
+            return self._of_tensor(node, callee, Tensor(on_host=on_host, is_sure=False))
         self.applied(node, "")
         return UNKNOWN
+
+    def _method_of(self, owner: ClassHere | None, name: str) -> FunctionHere | None:
+        return None if owner is None else self.session.definitions.method(owner, name)
 
     def _of_tensor(self, node: ast.Call, callee: ast.Attribute, value: Tensor) -> Value:
         call = self.applied(node, callee.attr)
@@ -116,7 +120,7 @@ class Calls(Libraries):
             return UNKNOWN
         if name in ("size", "numel", "nelement"):
             return self._measured(name, value, call)
-        if name in _NUMBERS or name in _FLAGS:
+        if name in _NUMBERS:
             return CONSTANT
         if name in NEW:
             self.check_sizes(node, call)
@@ -133,9 +137,7 @@ class Calls(Libraries):
         if name == "nonzero" and "as_tuple" in call.keywords:
             value = value._replace(is_sure=True)  # that of NumPy has no such parameter
         if entry is not None and meets(entry, call):
-            if not value.is_sure and name not in ("item", "masked_select", "nonzero"):
-                return result_of(entry, call, frozenset())
-            if value.on_host or (not value.is_sure and name in ("item", "nonzero")):
+            if value.on_host or (not value.is_sure and name != "masked_select"):
                 return result_of(entry, call, frozenset())
             return self.source(node, entry.operator, call)
         if name == "type" and len(call.arguments) == 2:
@@ -165,16 +167,10 @@ class Calls(Libraries):
         )
 
     def _measured(self, name: str, value: Tensor, call: Applied) -> Value:
-        if name != "size":
-            return Number("?", value.sources)
-        if not call.arguments and "dim" not in call.keywords:
+        if name == "size" and not call.arguments and "dim" not in call.keywords:
             return Size(value.shape)
-        place = call.get(0, "dim")
-        number = place.value if isinstance(place, Number) else None
-        if number is None:
-            return Number("?", value.sources)
-        dim = value.shape.at(number)
-        return Number(dim.text, dim.sources, dim.is_rest)
+        number = call.number(0, "dim") if name == "size" else None
+        return Number("?", value.sources) if number is None else Number(*value.shape.at(number))
 
     def _copied(self, node: ast.Call, name: str, value: Tensor, call: Applied) -> Value | None:
         """`to`, `cuda`, `cpu`: where the copy is."""
@@ -184,15 +180,11 @@ class Calls(Libraries):
             return None
         given = [*call.arguments, *call.keywords.values()]
         if name == "cpu" or any(is_host_device(each) for each in given):
-            synchronizes = not any(
-                keyword.arg == "non_blocking" for keyword in node.keywords
-            ) and on_device(value)
             entry = self.session.methods.get("cpu")
-            if synchronizes and entry is not None:
+            if entry is not None and on_device(value) and "non_blocking" not in call.keywords:
                 self.report(HOST_READ, node, entry.advice, entry.cost)
             return value._replace(on_host=True)
-        kinds = [kind_of_type(each) for each in given if isinstance(each, Foreign)]
-        kind = next(filter(None, kinds), "")
+        kind = next(filter(None, map(kind_of_type, given)), "")
         if kind:
             return value._replace(kind=kind)
         names = [each.name for each in given if isinstance(each, Foreign)]
@@ -209,10 +201,11 @@ class Calls(Libraries):
             return UNKNOWN
         added = call.arguments[-1]
         name = callee.value.id if isinstance(callee.value, ast.Name) else ""
-        sources = value.sources | self.controlled_since(self.made_at.get(name, 0))
+        # What decided about this statement, apart from what decided about the list.
+        sources = value.sources.union(*self.control[self.made_at.get(name, 0) :])
         if callee.attr == "extend":
             sources |= added.sources if isinstance(added, Items) else frozenset()
-            added = self.element_of(added)
+            added = element_of(added)
         each = added if value.elements == () else either(value.each, added)
         if name:
             self.names[name] = Items(UNKNOWN if are_deep([each]) else each, None, sources)
@@ -224,12 +217,13 @@ class Calls(Libraries):
         if callee.attr in ("get", "pop") and isinstance(call.first, Foreign):
             return entries.get(call.first.name, UNKNOWN)
         if callee.attr == "values":
-            return Items(_any_of(entries))
+            return Items(any_of(entries.values()))
         return UNKNOWN
 
     # Functions, layers
 
     def named_function(self, node: ast.Call, name: str) -> Value:
+        """What a function of this file, or of Python, returns."""
         if name in self.names:
             return self._called(node, self.names[name])
         function = self.session.definitions.function(name)
@@ -251,7 +245,7 @@ class Calls(Libraries):
         function = self._function_argument(node.args[0]) if node.args else None
         if function is None or any(isinstance(argument, ast.Starred) for argument in node.args):
             return UNKNOWN
-        given = [self.element_of(value) for value in call.arguments[1:]]
+        given = list(map(element_of, call.arguments[1:]))
         result = self.invoke(function, given, call.keywords)
         if not isinstance(result, Items) or result.elements is None:
             return UNKNOWN
@@ -259,23 +253,21 @@ class Calls(Libraries):
 
     def _function_argument(self, node: ast.expr) -> FunctionHere | None:
         """The function or method of this file that is passed to another."""
-        definitions, owner = self.session.definitions, self.function.owner
-        if isinstance(node, ast.Name):
-            return definitions.function(node.id)
-        if owner is None or not isinstance(node, ast.Attribute):
-            return None
-        is_own = isinstance(node.value, ast.Name) and node.value.id == self.receiver
-        return definitions.method(owner, node.attr) if is_own else None
+        match node:
+            case ast.Name(name):
+                return self.session.definitions.function(name)
+            case ast.Attribute(ast.Name(owner), name) if owner == self.receiver:
+                return self._method_of(self.function.owner, name)
+        return None
 
     def _called(self, node: ast.Call, value: Value) -> Value:
         call = self.applied(node, "")
         if isinstance(value, Closure):
             return self.run_closure(value, list(call.arguments), call.keywords)
         if isinstance(value, Layer):
-            if value.definition is not None:
-                method = self.session.definitions.method(value.definition, "forward")
-                if method is not None:
-                    return self.invoke(method, list(call.arguments), call.keywords)
+            method = self._method_of(value.definition, "forward")
+            if method is not None:
+                return self.invoke(method, list(call.arguments), call.keywords)
             result = layer_result(value, call)
             self.uses(sources_of(result), node)
             return result
@@ -287,8 +279,7 @@ class Calls(Libraries):
             given = dict(zip(named_parameters(function), call.arguments, strict=False))
             values = {**given, **call.keywords}
             self.session.passed_arguments.append(PassedArguments(function.node, node, values))
-        spread = any(isinstance(argument, ast.Starred) for argument in node.args)
-        if spread or any(keyword.arg is None for keyword in node.keywords):
+        if is_spread(node):
             return self.invoke(function, [], {})
         return self.invoke(function, list(call.arguments), call.keywords)
 
@@ -304,10 +295,3 @@ class Calls(Libraries):
 def is_of_tensors(method: str) -> bool:
     """Whether a method is one that tensors have."""
     return method in TENSOR_METHODS or method.removesuffix("_") in TRANSFERS
-
-
-def _any_of(entries: dict[str, Value]) -> Value:
-    result: Value = UNKNOWN
-    for index, value in enumerate(entries.values()):
-        result = value if index == 0 else either(result, value)
-    return result

@@ -11,10 +11,9 @@ from npulens.shapes.evaluation.decided_conditions import (
     lacks_flash,
     of_framework,
 )
-from npulens.shapes.evaluation.indexing import Indexing
 from npulens.shapes.evaluation.optional import checked_parameter, is_given
-from npulens.shapes.evaluation.shape_frames import MAX_STEPS, MAX_TOTAL, ExhaustedError
-from npulens.shapes.evaluation.tensor_evidence import Comprehension, targets_of
+from npulens.shapes.evaluation.shape_frames import MAX_STEPS, MAX_TOTAL, ExhaustedError, Frame
+from npulens.shapes.evaluation.tensor_evidence import Comprehension, known_tensors, targets_of
 from npulens.shapes.operators.shape_operators import apply_operator
 from npulens.shapes.values.applied import Applied
 from npulens.shapes.values.arithmetic import kind_of, of_numbers, put_together
@@ -28,15 +27,18 @@ from npulens.shapes.values.shape_values import (
     Foreign,
     Items,
     Layer,
-    Layers,
     Number,
     Size,
     Table,
     Tensor,
     Value,
+    any_of,
     are_deep,
     either,
+    element_of,
     items_of,
+    length_of,
+    on_device,
     sources_of,
 )
 from npulens.shapes.values.symbolic_dims import NO_SOURCES, Sources, broadcast
@@ -51,7 +53,7 @@ _IN_PAIRS = {"values": 0, "indices": 1}
 _SAME = frozenset({"data", "real", "imag", "grad"})
 
 
-class Expressions(Indexing):
+class Expressions(Frame):
     """Evaluates the expressions of one function."""
 
     def read(self, node: ast.expr | None) -> Value:
@@ -75,25 +77,14 @@ class Expressions(Indexing):
         finally:
             self.depth -= 1
 
-    def call(self, node: ast.Call) -> Value:
-        """What a call returns; see `shape_calls.py`."""
-        raise NotImplementedError
-
     def decide(self, node: ast.expr, better: MessageId = "shape.decide-on-device") -> Sources:
-        """Evaluate a condition that Python decides on; what makes it depend on data.
-
-        Args:
-            node: The condition.
-            better: What is better than to wait for its value.
-        """
+        """Evaluate a condition that Python decides on; what makes it depend on data."""
         if isinstance(node, ast.BoolOp):
             return self._decide_in_turn(node, better)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             return self.decide(node.operand, better)
         value = self.read(node)
-        if isinstance(value, Tensor):
-            if value.on_host or not value.is_sure:
-                return NO_SOURCES
+        if on_device(value):
             found = self.report(BRANCH, node, message(better), _BRANCH_COST)
             return NO_SOURCES if value.is_fixed else found
         return sources_of(value) if isinstance(value, Number) else NO_SOURCES
@@ -157,10 +148,9 @@ class Expressions(Indexing):
             if name.root == self.receiver:
                 known = self.member(name.path[0]) if len(name.path) == 1 else UNKNOWN
                 return Tensor() if known is UNKNOWN and written in self.known else known
-            if name.root not in self.names:
-                found = self.qualified(node)
-                if found:
-                    return Foreign(found)
+            found = self.qualified(node)
+            if found:
+                return Foreign(found)
             value = self._part(self.read(node.value), node.attr)
             return self.named(written) if value is UNKNOWN else value
         return self._part(self.read(node.value), node.attr)
@@ -245,11 +235,9 @@ class Expressions(Indexing):
         return Number("?", NO_SOURCES.union(*map(sources_of, values)))
 
     def _contained(self, node: ast.Compare, container: Value) -> Value:
-        if isinstance(container, Tensor) and container.is_sure and not container.on_host:
-            return Number(
-                "?", self.report(HOST_READ, node, message("shape.contained"), _BRANCH_COST)
-            )
-        return CONSTANT
+        if not on_device(container):
+            return CONSTANT
+        return Number("?", self.report(HOST_READ, node, message("shape.contained"), _BRANCH_COST))
 
     def _boolean(self, node: ast.BoolOp) -> Value:
         for value in node.values[:-1]:
@@ -273,16 +261,15 @@ class Expressions(Indexing):
 
     def _sequence(self, node: ast.Tuple | ast.List | ast.Set) -> Value:
         if any(isinstance(element, ast.Starred) for element in node.elts):
-            each: Value = UNKNOWN
+            values = []
             sources = NO_SOURCES
-            for index, element in enumerate(node.elts):
-                inner = element.value if isinstance(element, ast.Starred) else element
-                value = self.read(inner)
+            for element in node.elts:
+                value = self.read(element.value if isinstance(element, ast.Starred) else element)
                 if isinstance(element, ast.Starred):
                     sources |= sources_of(value) if isinstance(value, (Items, Size)) else NO_SOURCES
-                    value = self.element_of(value)
-                each = value if index == 0 else either(each, value)
-            return Items(each, None, sources)
+                    value = element_of(value)
+                values.append(value)
+            return Items(any_of(values), None, sources)
         return items_of(tuple(map(self.read, node.elts)))
 
     def _dictionary(self, node: ast.Dict) -> Value:
@@ -301,24 +288,20 @@ class Expressions(Indexing):
 
     def shown(self, node: ast.expr) -> None:
         """A value that is turned into text: of a tensor it is read."""
-        value = self.read(node)
-        if isinstance(value, Tensor) and value.is_sure and not value.on_host:
+        if on_device(self.read(node)):
             self.report(HOST_READ, node, message("shape.stay"), _PRINT_COST)
 
-    def _comprehension(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp) -> Value:
+    def _comprehension(self, node: Comprehension) -> Value:
         before, known = dict(self.names), self.known
         sources = self._generated(node)
-        each = self.read(node.elt)
+        if isinstance(node, ast.DictComp):
+            self.read(node.key)
+            self.read(node.value)
+            made: Value = UNKNOWN
+        else:
+            made = Items(self.read(node.elt), None, sources)
         self.names, self.known = before, known
-        return Items(each, None, sources)
-
-    def _dictionary_made(self, node: ast.DictComp) -> Value:
-        before, known = dict(self.names), self.known
-        self._generated(node)
-        self.read(node.key)
-        self.read(node.value)
-        self.names, self.known = before, known
-        return UNKNOWN
+        return made
 
     def _generated(self, node: Comprehension) -> Sources:
         """Bind what a comprehension binds, which is its own; what its length depends on."""
@@ -326,9 +309,9 @@ class Expressions(Indexing):
         for index, generator in enumerate(node.generators):
             values = self.read(generator.iter)
             if index == 0:
-                self.known = (self.known - targets_of(node)) | self.proven_in(node)
-            sources |= self.length_of(values)
-            self.bind(generator.target, self.element_of(values))
+                self.known = (self.known - targets_of(node)) | known_tensors(node)
+            sources |= length_of(values)
+            self.bind(generator.target, element_of(values))
             for condition in generator.ifs:
                 sources |= self.decide(condition)
         return sources
@@ -338,46 +321,13 @@ class Expressions(Indexing):
         self.bind(node.target, value)
         return value
 
-    def _lambda(self, node: ast.Lambda) -> Value:
-        return self.closure(node)
-
-    def _starred(self, node: ast.Starred) -> Value:
+    def _passed_on(self, node: ast.Starred | ast.Await | ast.Yield | ast.YieldFrom) -> Value:
         self.read(node.value)
         return UNKNOWN
-
-    def _await(self, node: ast.Await | ast.Yield | ast.YieldFrom) -> Value:
-        if node.value is not None:
-            self.read(node.value)
-        return UNKNOWN
-
-    # Iteration and binding
-
-    def element_of(self, value: Value) -> Value:
-        """What a loop over a value gets."""
-        if isinstance(value, Tensor):
-            return (
-                value._replace(shape=value.shape.without(0))
-                if value.shape.lead
-                else Tensor(value.shape, value.kind, value.on_host, value.is_fixed, value.is_sure)
-            )
-        if isinstance(value, (Items, Layers)):
-            return value.each
-        return CONSTANT if isinstance(value, Size) else UNKNOWN
-
-    def length_of(self, value: Value) -> Sources:
-        """What makes the number of elements depend on data."""
-        if isinstance(value, Tensor):
-            return value.shape.at(0).sources
-        return value.sources if isinstance(value, Items) else NO_SOURCES
 
     def bind(self, target: ast.expr, value: Value) -> None:
         """Assign a value; see `shape_statements.py`."""
         raise NotImplementedError
-
-
-def on_device(value: Value) -> bool:
-    """Whether a value is a tensor that the device has."""
-    return isinstance(value, Tensor) and value.is_sure and not value.on_host
 
 
 _READERS: dict[type[ast.expr], Callable[..., Value]] = {
@@ -399,11 +349,11 @@ _READERS: dict[type[ast.expr], Callable[..., Value]] = {
     ast.ListComp: Expressions._comprehension,
     ast.GeneratorExp: Expressions._comprehension,
     ast.SetComp: Expressions._comprehension,
-    ast.DictComp: Expressions._dictionary_made,
+    ast.DictComp: Expressions._comprehension,
     ast.NamedExpr: Expressions._walrus,
-    ast.Lambda: Expressions._lambda,
-    ast.Starred: Expressions._starred,
-    ast.Await: Expressions._await,
-    ast.Yield: Expressions._await,
-    ast.YieldFrom: Expressions._await,
+    ast.Lambda: Expressions.closure,
+    ast.Starred: Expressions._passed_on,
+    ast.Await: Expressions._passed_on,
+    ast.Yield: Expressions._passed_on,
+    ast.YieldFrom: Expressions._passed_on,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -18,7 +18,6 @@ from npulens.graphs.definitions import (
     stored_by,
 )
 from npulens.graphs.interfaces import CONSTRUCTORS
-from npulens.shapes.evaluation.callers import given_parameters
 from npulens.shapes.evaluation.elsewhere import Elsewhere
 from npulens.shapes.evaluation.tensor_evidence import annotated, known_tensors
 from npulens.shapes.values.events import Event, Recorder
@@ -31,9 +30,11 @@ from npulens.shapes.values.shape_values import (
     Tensor,
     Value,
 )
-from npulens.shapes.values.symbolic_dims import NO_SOURCES, Sources
+from npulens.shapes.values.symbolic_dims import Sources
+from npulens.syntax.bindings import Function
+from npulens.syntax.by_node import once_by_node
 from npulens.syntax.meanings import qualified_names
-from npulens.syntax.scopes import FunctionScope, Scope, module_of
+from npulens.syntax.scopes import module_of
 from npulens.syntax.values import Name, dotted_name, root_name
 from npulens.syntax.walking import inner_nodes
 from npulens.verdicts.answers import Answer
@@ -62,14 +63,7 @@ class PassedArguments(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What a call came to: its value, and what happened in it.
-
-    Attributes:
-        value: What it returned.
-        events: What was found.
-        visited: The functions that were requested, each as often as it was.
-        passed_arguments: What calls in it passed to methods of their class.
-    """
+    """What a call came to: the value it returned, and what happened in it."""
 
     value: Value
     events: tuple[Event, ...]
@@ -96,12 +90,8 @@ class Session:
         members: What attributes of classes hold.
         names: The qualified names of dotted names.
         answers: What parts of conditions come to on an NPU, whatever the data.
-        known: Names that functions show to be tensors.
-        given: Parameters that default to `None` and that all calls fill.
-        attributes: What constructors assign to attributes.
         visited: The functions that the current one rests on.
         passed_arguments: What calls within a class pass to its methods.
-        on_host: Attributes of classes that their methods move to the host.
         definers: The functions that define nested functions and lambdas, whoever calls those.
     """
 
@@ -119,58 +109,50 @@ class Session:
     members: dict[tuple[ast.AST, str], Value] = field(default_factory=dict)
     names: dict[tuple[object, Name], str] = field(default_factory=dict)
     answers: dict[ast.expr, Answer] = field(default_factory=dict)
-    known: dict[ast.AST, frozenset[str]] = field(default_factory=dict)
-    given: dict[ast.AST, frozenset[str]] = field(default_factory=dict)
-    attributes: dict[ast.AST, dict[str, ast.expr | None]] = field(default_factory=dict)
     visited: list[ast.AST] = field(default_factory=list)
     passed_arguments: list[PassedArguments] = field(default_factory=list)
-    on_host: dict[ast.AST, frozenset[str]] = field(default_factory=dict)
     definers: dict[ast.AST, FunctionHere] = field(default_factory=dict)
     calls: int = 0
     steps: int = 0
 
 
+@dataclass(eq=False)
 class Frame:
     """One function under evaluation.
 
-    Args:
+    Attributes:
         session: What evaluations share.
         function: The function.
-        names: What its parameters hold.
+        names: What its names hold, its parameters to begin with.
         given: Its optional parameters that this call gives, see `optional.py`.
+        control: What decides whether the current statement is reached, where that depends on data.
+        made_at: How many of these there were when a list was made.
+        leaving: The values of names where the current loop was left early.
+        around: The loops around the current statement.
+        rare: How many conditions around are met every so many steps only.
     """
 
-    def __init__(
-        self,
-        session: Session,
-        function: FunctionHere,
-        names: dict[str, Value],
-        given: frozenset[str],
-    ) -> None:
-        self.session = session
-        self.function = function
-        self.names = names
-        self.given = given
-        self.with_parts = {name.partition(".")[0] for name in names if "." in name}
+    session: Session
+    function: FunctionHere
+    names: dict[str, Value]
+    given: frozenset[str]
+    returned: list[Value] = field(default_factory=list)
+    control: list[Sources] = field(default_factory=list)
+    made_at: dict[str, int] = field(default_factory=dict)
+    leaving: list[dict[str, Value]] = field(default_factory=list)
+    around: list[ast.stmt] = field(default_factory=list)
+    rare: int = 0
+    steps: int = 0
+    depth: int = 0
+
+    def __post_init__(self) -> None:
+        self.with_parts = {name.partition(".")[0] for name in self.names if "." in name}
         """Names of which some attribute is known."""
-        self.receiver = function.receiver
-        self.known = self.proven_in(function.node)
-        self.bound = set().union(*(s.names for s in _function_scopes(function.scope)))
+        self.receiver = self.function.receiver
+        self.known = known_tensors(self.function.node)
+        self.bound = set().union(*(scope.names for scope in self.function.scopes))
         """Names that this function and those around it bind."""
-        self.module = module_of(function.scope)
-        self.returned: list[Value] = []
-        self.control: list[Sources] = []
-        """What decides whether the current statement is reached, where that depends on data."""
-        self.made_at: dict[str, int] = {}
-        """How many of these there were when a list was made."""
-        self.leaving: list[dict[str, Value]] = []
-        """The values of names where the current loop was left early."""
-        self.around: list[ast.stmt] = []
-        """The loops around the current statement."""
-        self.rare = 0
-        """How many conditions around are met every so many steps only."""
-        self.steps = 0
-        self.depth = 0
+        self.module = module_of(self.function.scope)
 
     # What is found
 
@@ -186,21 +168,10 @@ class Frame:
         is_whole: bool = False,
         is_elsewhere: bool = False,
     ) -> Sources:
-        """Record an event; returns the source of what depends on it.
-
-        Args:
-            rule: The name of the rule that it breaks.
-            node: The place.
-            advice: What is better.
-            cost: How much it hurts in a step, from 0 to 100.
-            synchronizes: The host waits for the device here.
-            is_shape: A shape depends on data from here on.
-            is_whole: The mask has as many dimensions as what it selects from.
-            is_elsewhere: It is a call, and the place is in the function of another module.
-        """
-        event = Event(rule, node, self.function, cost, synchronizes, is_shape, advice, is_whole)
-        event.is_elsewhere = is_elsewhere
-        event.loops, event.is_rare = len(self.around), self.rare > 0
+        """Record an event, see there; returns the source of what depends on it."""
+        how = (cost, synchronizes, is_shape, advice, is_whole)
+        reached = (len(self.around), self.rare > 0, is_elsewhere)
+        event = Event(rule, node, self.function, *how, *reached)
         self.session.recorder.add(event)
         return frozenset((node,))
 
@@ -216,12 +187,6 @@ class Frame:
 
     # Names
 
-    def proven_in(self, node: ast.AST) -> frozenset[str]:
-        """Names that a function or comprehension shows to be tensors."""
-        if node not in self.session.known:
-            self.session.known[node] = known_tensors(node)
-        return self.session.known[node]
-
     def named(self, name: str) -> Value:
         """What a name or a dotted name of this function holds."""
         value = self.names.get(name, UNKNOWN)
@@ -233,13 +198,6 @@ class Frame:
         """A function that this one defines."""
         self.session.definers[node] = self.function
         return Closure(node, self.names)
-
-    def is_given(self, name: str) -> bool:
-        """Whether all calls of this function fill a parameter that defaults to `None`."""
-        given = self.session.given
-        if self.function.node not in given:
-            given[self.function.node] = given_parameters(self.function)
-        return name in given[self.function.node]
 
     def qualified(self, node: ast.expr) -> str:
         """The qualified name of something of a library, empty if it is none."""
@@ -272,10 +230,13 @@ class Frame:
         return self.session.members[key]
 
     def _initial(self, owner: ClassHere, attribute: str) -> Value:
-        lineage = self.session.definitions.lineage(owner)
-        if any(attribute in self._kept_on_host(each) for each in lineage):
+        lineage = list(self.session.definitions.lineage(owner))
+        methods = (m for each in lineage for m in each.methods.values())
+        if self.session.names_host and any(
+            attribute in _moved_to_host(method.node) and method.receiver for method in methods
+        ):
             return Tensor(on_host=True)
-        for each in self.session.definitions.lineage(owner):
+        for each in lineage:
             for name in CONSTRUCTORS:
                 method = each.methods.get(name)
                 if method is not None:
@@ -283,16 +244,6 @@ class Frame:
                     if found is not None:
                         return found
         return UNKNOWN
-
-    def _kept_on_host(self, owner: ClassHere) -> frozenset[str]:
-        """Attributes of `self` that some method moves to the host: `self.x = self.x.to("cpu")`."""
-        known = self.session.on_host
-        if not self.session.names_host:
-            return frozenset()
-        if owner.node not in known:
-            methods = owner.methods.values()
-            known[owner.node] = frozenset(name for m in methods for name in _moved_to_host(m))
-        return known[owner.node]
 
     def is_from_constructor(self, attribute: str) -> bool:
         """Whether only the constructor assigns an attribute, and a value that it was given."""
@@ -308,18 +259,15 @@ class Frame:
 
     def _value_given(self, method: FunctionHere, attribute: str) -> bool:
         """Whether a constructor keeps an argument, or a part of one, or a number."""
-        self._assigned_in(method, attribute)
-        value = self.session.attributes[method.node].get(attribute)
+        value = _attributes(method.node).get(attribute)
         if isinstance(value, (ast.Constant, ast.List, ast.Tuple)):
             return True
         named = None if value is None else dotted_name(value)
-        return named is not None and _argument(method.node.args, named.root) is not None
+        return named is not None and _argument(method, named.root) is not None
 
     def _assigned_in(self, method: FunctionHere, attribute: str) -> Value | None:
         """What a constructor puts into an attribute: a layer, a tensor, or something else."""
-        if method.node not in self.session.attributes:
-            self.session.attributes[method.node] = _attributes(method)
-        known = self.session.attributes[method.node]
+        known = _attributes(method.node)
         if attribute not in known:
             return None
         value = known[attribute]
@@ -332,7 +280,7 @@ class Frame:
         if isinstance(node, ast.Constant):
             return CONSTANT if isinstance(node.value, (int, float)) else UNKNOWN
         if isinstance(node, ast.Name):
-            argument = _argument(method.node.args, node.id)
+            argument = _argument(method, node.id)
             return UNKNOWN if argument is None else annotated(argument.annotation)
         if not isinstance(node, ast.Call):
             return UNKNOWN
@@ -363,29 +311,19 @@ class Frame:
         self.session.definitions.queried.add(node.id)
         return self.session.definitions.classes.get(node.id)
 
-    def controlled_since(self, depth: int) -> Sources:
-        """What decided about the current statement, apart from the first so many."""
-        return NO_SOURCES.union(*self.control[depth:])
 
-
-def _function_scopes(scope: Scope | None) -> Iterator[FunctionScope]:
-    while scope is not None:
-        if isinstance(scope, FunctionScope):
-            yield scope
-        scope = scope.parent
-
-
-def _attributes(method: FunctionHere) -> dict[str, ast.expr | None]:
+@once_by_node
+def _attributes(method: Function) -> dict[str, ast.expr | None]:
     """What a method first assigns to attributes of `self`; `None` for a buffer or parameter."""
-    receiver = method.receiver
+    receiver = _first_parameter(method)
     found: dict[str, ast.expr | None] = {}
-    for node in inner_nodes(method.node):
+    for node in inner_nodes(method):
         if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             for target in targets:
-                owner = target.value if isinstance(target, ast.Attribute) else None
-                if isinstance(target, ast.Attribute) and isinstance(owner, ast.Name):
-                    found.setdefault(target.attr if owner.id == receiver else "", node.value)
+                if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
+                    is_own = target.value.id == receiver
+                    found.setdefault(target.attr if is_own else "", node.value)
         elif isinstance(node, ast.Call):
             registered = _registered(node)
             if registered:
@@ -393,35 +331,34 @@ def _attributes(method: FunctionHere) -> dict[str, ast.expr | None]:
     return found
 
 
-def _moved_to_host(method: FunctionHere) -> Iterator[str]:
-    for node in inner_statements(method.node.body):
-        if not (isinstance(node, ast.Assign) and len(node.targets) == 1):
-            continue
-        target, value = node.targets[0], node.value
-        moves = isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute)
-        if not moves or not isinstance(target, ast.Attribute):
-            continue
-        assert isinstance(value, ast.Call)
-        assert isinstance(value.func, ast.Attribute)
-        first = value.args[0] if value.args else None
-        to_host = isinstance(first, ast.Constant) and first.value == "cpu"
-        if value.func.attr == "to" and to_host:
-            yield from stored_by(node, method.receiver)
+@once_by_node
+def _moved_to_host(method: Function) -> frozenset[str]:
+    """Attributes of `self` that a method moves to the host: `self.x = self.x.to("cpu")`."""
+    found: set[str] = set()
+    for node in inner_statements(method.body):
+        match node:
+            case ast.Assign(
+                targets=[ast.Attribute()],
+                value=ast.Call(func=ast.Attribute(attr="to"), args=[ast.Constant(value="cpu"), *_]),
+            ):
+                found.update(stored_by(node, _first_parameter(method)))
+    return frozenset(found)
+
+
+def _first_parameter(method: Function) -> str | None:
+    return next((each.arg for each in (*method.args.posonlyargs, *method.args.args)), None)
 
 
 def _registered(node: ast.Call) -> str:
     """`name` of `self.register_buffer("name", ...)`; empty for other calls."""
-    first = node.args[0] if node.args else None
-    if (
-        isinstance(node.func, ast.Attribute)
-        and node.func.attr in ("register_buffer", "register_parameter")
-        and isinstance(first, ast.Constant)
-        and isinstance(first.value, str)
-    ):
-        return first.value
+    match node:
+        case ast.Call(
+            func=ast.Attribute(attr="register_buffer" | "register_parameter"),
+            args=[ast.Constant(value=str(name)), *_],
+        ):
+            return name
     return ""
 
 
-def _argument(arguments: ast.arguments, name: str) -> ast.arg | None:
-    every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
-    return next((argument for argument in every if argument.arg == name), None)
+def _argument(function: FunctionHere, name: str) -> ast.arg | None:
+    return next((argument for argument in function.parameters if argument.arg == name), None)

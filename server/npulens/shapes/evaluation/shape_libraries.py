@@ -5,42 +5,31 @@ import re
 
 from npulens.catalog.messages import message
 from npulens.catalog.project_model import ReturnedShape
+from npulens.shapes.evaluation.builtins import of_math
 from npulens.shapes.evaluation.elsewhere import depends_on_shape, value_of
+from npulens.shapes.evaluation.indexing import Indexing
 from npulens.shapes.evaluation.optional import is_given
-from npulens.shapes.evaluation.shape_expressions import Expressions, on_device
-from npulens.shapes.operators.builtins import of_math
+from npulens.shapes.evaluation.tensor_evidence import KINDS
 from npulens.shapes.operators.factories import (
     FACTORIES,
     FROM_DATA,
     LIKE,
-    kind_of_type,
     made,
     made_like,
 )
 from npulens.shapes.operators.pipelines import (
-    COLLATORS,
-    LOADER_COST,
-    LOADERS,
-    PADDING_COST,
+    PAD,
+    PIPELINE_COST,
     RANDOM,
     RANDOM_NUMBER,
-    SIZE_COST,
-    evaluates,
-    has_random_size,
-    keeps_last_batch,
-    pads_to_longest,
+    rule_of_batches,
 )
 from npulens.shapes.operators.shape_operators import apply_operator
 from npulens.shapes.operators.shape_sources import meets, result_of
-from npulens.shapes.repairs.buckets import is_padded_on
 from npulens.shapes.values.applied import Applied
 from npulens.shapes.values.shape_rules import (
     DYNAMIC_OPERATOR,
     HOST_READ,
-    LAST_BATCH,
-    PADDING,
-    RANDOM_SIZE,
-    SIZE_FROM_DATA,
 )
 from npulens.shapes.values.shape_values import (
     CONSTANT,
@@ -54,6 +43,7 @@ from npulens.shapes.values.shape_values import (
     Size,
     Tensor,
     Value,
+    on_device,
 )
 from npulens.shapes.values.symbolic_dims import opened
 
@@ -69,19 +59,12 @@ _NO_TENSOR = frozenset(_OTHERS.split())
 _MODULES = frozenset(
     {"torch.nn", "torch.cuda", "torch.npu", "torch.distributed", "torch.utils", "torch.jit"}
 )
-_SIZE_COST, _READ_COST, _CALL_COST = 55, 40, 35
-_CONSTRUCTORS = {
-    "torch.Tensor": "float",
-    "torch.FloatTensor": "float",
-    "torch.LongTensor": "long",
-    "torch.IntTensor": "int",
-    "torch.BoolTensor": "bool",
-}
+_READ_COST, _CALL_COST = 40, 35
+_CONSTRUCTORS = {"torch.Tensor": "float", **{f"torch.{name}": KINDS[name] for name in KINDS}}
 _OF_ONE_PLACE = frozenset({"equal", "allclose", "isclose"})
-_PAD = "torch.nn.utils.rnn.pad_sequence"
 
 
-class Libraries(Expressions):
+class Libraries(Indexing):
     """The part of an evaluation that is about functions of libraries."""
 
     def run_closure(
@@ -90,16 +73,9 @@ class Libraries(Expressions):
         """What a nested function returns; see `functions.py`."""
         raise NotImplementedError
 
-    def named_function(self, node: ast.Call, name: str) -> Value:
-        """What a named function returns; see `shape_calls.py`."""
-        raise NotImplementedError
-
     def library(self, node: ast.Call, name: str) -> Value:
         """What a function of a library returns, by its qualified name."""
         short = name.rpartition(".")[2]
-        definition = self.session.definitions
-        if "." not in name and name in definition.functions:
-            return self.named_function(node, name)
         call = self.applied(node, short)
         entry = self.session.operators.get(name)
         if entry is not None and meets(entry, call):
@@ -110,16 +86,19 @@ class Libraries(Expressions):
         if name.startswith("math."):
             return of_math(self, node, call)
         if name.startswith("torch.nn.") and short[:1].isupper():
-            return FOREIGN if name == "torch.nn.Module" else _layer(name, call)
+            if name == "torch.nn.Parameter":
+                return Tensor()
+            return FOREIGN if name == "torch.nn.Module" else Layer(name)
         if name in _CONSTRUCTORS:
-            return Tensor(kind=kind_of_type(Foreign(_CONSTRUCTORS[name])), on_host=True)
+            return Tensor(kind=_CONSTRUCTORS[name], on_host=True)
         if name == "torch.device":
             return call.arguments[0] if call.arguments else FOREIGN
         if name in ("torch.utils.checkpoint.checkpoint", "functools.partial"):
-            return self._through(call)
+            first, rest = call.first, list(call.arguments[1:])
+            return self.run_closure(first, rest, {}) if isinstance(first, Closure) else UNKNOWN
         if name in ("copy.deepcopy", "copy.copy"):
             return call.first
-        if name == _PAD:
+        if name == PAD:
             return self.operator(node, call)
         if name.startswith("einops."):
             return call.result(opened(call.sources))
@@ -149,25 +128,10 @@ class Libraries(Expressions):
 
     def _pipeline(self, node: ast.Call, name: str, call: Applied) -> None:
         """What makes batches of other sizes."""
-        is_collator = name in COLLATORS and pads_to_longest(call)
-        if name in LOADERS and keeps_last_batch(node, call):
-            if not evaluates(node, self.function.node):
-                self.report(
-                    LAST_BATCH, node, message("shape.drop-last"), LOADER_COST, synchronizes=False
-                )
-        elif is_collator or (name == _PAD and self._pads_batches(node)):
-            self.report(
-                PADDING, node, message("shape.fixed-length"), PADDING_COST, synchronizes=False
-            )
-        elif name == "torch.nn.functional.interpolate" and has_random_size(call):
-            self.report(
-                RANDOM_SIZE, node, message("shape.few-sizes"), SIZE_COST, synchronizes=False
-            )
-
-    def _pads_batches(self, node: ast.Call) -> bool:
-        """Whether a call of `pad_sequence` decides the length of batches."""
-        function = self.function.node
-        return "collate" in function.name and not is_padded_on(node, function)
+        found = rule_of_batches(node, name, call, self.function.node)
+        if found is not None:
+            rule, advice = found
+            self.report(rule, node, message(advice), PIPELINE_COST, synchronizes=False)
 
     def _torch(self, node: ast.Call, call: Applied) -> Value:
         if call.name in FACTORIES:
@@ -219,27 +183,18 @@ class Libraries(Expressions):
             values = list(call.arguments[:1]) if name == "full" else []
         else:
             values = [*call.arguments, *(v for k, v in call.keywords.items() if k == "size")]
-        if any(_is_part(argument) for argument in node.args):
-            return  # a slice is no number
+        if any(isinstance(getattr(argument, "slice", None), ast.Slice) for argument in node.args):
+            return  # a part is no number
         flat = [e for v in values for e in ((v.elements or ()) if isinstance(v, Items) else (v,))]
-        read = [value for value in flat if isinstance(value, Tensor) and on_device(value)]
-        reads = bool(read)
+        read = [value for value in flat if on_device(value)]
         from_values = any(
             isinstance(value, Number) and self.are_values(value.sources) for value in flat
         )
-        if reads and not from_values and all(value.is_fixed for value in read):
+        if read and not from_values and all(value.is_fixed for value in read):
             self.report(HOST_READ, node, message("shape.host-numbers"), _READ_COST)
             call.arguments = [self._sized(value, CONSTANT) for value in call.arguments]
-        elif reads or from_values:
-            found = self.report(
-                SIZE_FROM_DATA,
-                node,
-                message("shape.fixed-size"),
-                _SIZE_COST,
-                synchronizes=reads,
-                is_shape=True,
-            )
-            made_dynamic = Number("?", found)
+        elif read or from_values:
+            made_dynamic = Number("?", self.sized_by_data(node, synchronizes=bool(read)))
             call.arguments = [self._sized(value, made_dynamic) for value in call.arguments]
 
     def configured(self, node: ast.Call, made_of: Tensor) -> Tensor:
@@ -249,25 +204,21 @@ class Libraries(Expressions):
 
     def _is_configured(self, node: ast.expr) -> bool:
         """Numbers that are written, or that a constructor keeps as it was given them."""
-        if isinstance(node, (ast.List, ast.Tuple)):
-            return all(map(self._is_configured, node.elts))
-        if isinstance(node, ast.Constant):
-            return isinstance(node.value, (int, float))
-        owner = self.function.owner
-        is_own = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
-        if owner is None or not is_own or self.receiver is None:
-            return False
-        assert isinstance(node, ast.Attribute)
-        assert isinstance(node.value, ast.Name)
-        if node.value.id != self.receiver or not self.is_from_constructor(node.attr):
-            return False
-        return not isinstance(self.read(node), Tensor)
+        match node:
+            case ast.List(parts) | ast.Tuple(parts):
+                return all(map(self._is_configured, parts))
+            case ast.Constant(value):
+                return isinstance(value, (int, float))
+            case ast.Attribute(ast.Name(name), attribute) if name == self.receiver:
+                is_kept = self.is_from_constructor(attribute)
+                return is_kept and not isinstance(self.read(node), Tensor)
+        return False
 
     def _sized(self, value: Value, dynamic: Number) -> Value:
         if isinstance(value, Items) and value.elements is not None:
             elements = tuple(self._sized(element, dynamic) for element in value.elements)
             return value._replace(elements=elements)
-        if on_device(value) and isinstance(value, Tensor):
+        if on_device(value):
             return CONSTANT if value.is_fixed else dynamic
         if isinstance(value, Number) and value.sources:
             return value._replace(sources=dynamic.sources)
@@ -276,39 +227,21 @@ class Libraries(Expressions):
     def _elements_read(self, node: ast.Call, value: Value) -> None:
         """`torch.tensor([a, b])` of tensors reads each."""
         if isinstance(value, Items):
-            parts = value.elements if value.elements is not None else (value.each,)
-            if any(on_device(part) for part in parts):
-                entry = self.session.operators.get("torch.Tensor.item")
-                if entry is not None:
-                    self.report(HOST_READ, node, entry.advice, entry.cost)
+            entry = self.session.operators.get("torch.Tensor.item")
+            if entry is not None and any(map(on_device, value.parts)):
+                self.report(HOST_READ, node, entry.advice, entry.cost)
 
     def applied(self, node: ast.Call, name: str) -> Applied:
         """The arguments of a call."""
         arguments: list[Value] = []
         for argument in node.args:
-            if isinstance(argument, ast.Starred):
-                value = self.read(argument.value)
-                if isinstance(value, Items) and value.elements is not None:
-                    arguments += value.elements
-                    continue
-                if isinstance(value, Size) and not value.shape.is_open:
-                    arguments += [Number(d.text, d.sources, d.is_rest) for d in value.shape.lead]
-                    continue
-                arguments.append(value)
+            is_spread = isinstance(argument, ast.Starred)
+            value = self.read(argument.value if isinstance(argument, ast.Starred) else argument)
+            if is_spread and isinstance(value, Items) and value.elements is not None:
+                arguments += value.elements
+            elif is_spread and isinstance(value, Size) and not value.shape.is_open:
+                arguments += [Number(*dim) for dim in value.shape.lead]
             else:
-                arguments.append(self.read(argument))
+                arguments.append(value)
         keywords = {k.arg or "": self.read(k.value) for k in node.keywords}
         return Applied(name, arguments, keywords)
-
-    def _through(self, call: Applied) -> Value:
-        """`checkpoint(function, x)`."""
-        first, rest = call.first, list(call.arguments[1:])
-        return self.run_closure(first, rest, {}) if isinstance(first, Closure) else UNKNOWN
-
-
-def _is_part(node: ast.expr) -> bool:
-    return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice)
-
-
-def _layer(name: str, call: Applied) -> Value:
-    return Tensor() if name == "torch.nn.Parameter" else Layer(name)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from npulens.catalog.messages import message
 from npulens.graphs.definitions import FunctionHere, is_generator, nested_function
 from npulens.shapes.evaluation.binding import Binding
-from npulens.shapes.evaluation.callers import any_tested, none_tested
+from npulens.shapes.evaluation.callers import any_tested, given_parameters, none_tested
 from npulens.shapes.evaluation.host_results import returns_array
 from npulens.shapes.evaluation.optional import given_of, is_optional
 from npulens.shapes.evaluation.rare_arms import is_failure, is_rare_test, is_want_of_memory
@@ -26,8 +26,12 @@ from npulens.shapes.values.shape_values import (
     Number,
     Tensor,
     Value,
+    any_of,
     either,
+    element_of,
+    length_of,
 )
+from npulens.syntax.values import last_name
 
 _PASSES = 2
 """A loop is evaluated so many times; what a third turn would add is rare."""
@@ -48,12 +52,7 @@ class Statements(Binding):
         except ExhaustedError:
             return UNKNOWN
         values = [*self.returned, NOTHING] if falls_through else self.returned
-        if not self.returned:
-            return NOTHING
-        result = values[0]
-        for value in values[1:]:
-            result = either(result, value)
-        return result
+        return any_of(values) if self.returned else NOTHING
 
     def block(self, body: Sequence[ast.stmt]) -> bool:
         """Evaluate statements; whether the end is reached."""
@@ -87,7 +86,8 @@ class Statements(Binding):
         for target in node.targets:
             self.bind(target, value)
             self.name_dimensions(target, node.value)
-        if self._joins(node.value) and grows(node, self.around, self.function):
+        joins = isinstance(node.value, ast.Call) and self.qualified(node.value.func) in JOINS
+        if joins and grows(node, self.around, self.function):
             is_collected = only_collects(node, self.around)
             self.rare += is_collected
             found = self.report(
@@ -97,10 +97,6 @@ class Statements(Binding):
             for user in users(node, self.around):
                 self.uses(found, user)
         return True
-
-    def _joins(self, node: ast.expr) -> bool:
-        """Whether a value is a call of a function that joins tensors."""
-        return isinstance(node, ast.Call) and self.qualified(node.func) in JOINS
 
     def _annotated(self, node: ast.AnnAssign) -> bool:
         if node.value is not None:
@@ -119,9 +115,6 @@ class Statements(Binding):
     def _assert(self, node: ast.Assert) -> bool:
         self.decide(node.test, "shape.leave-out")
         return True
-
-    def _raise(self, node: ast.Raise) -> bool:
-        return False
 
     def _leave(self, node: ast.Break | ast.Continue) -> bool:
         self.leaving.append(dict(self.names))
@@ -146,7 +139,8 @@ class Statements(Binding):
             return self.block(node.body if known else node.orelse)
         before, depth = dict(self.names), len(self.control)
         tested = none_tested(node.test)
-        if tested and self.is_given(tested) and self.names.get(tested) != NOTHING:
+        is_given = tested in given_parameters(self.function) if tested else False
+        if is_given and self.names.get(tested) != NOTHING:
             return self.block(node.orelse)
         if sources:
             self.control.append(sources)
@@ -186,29 +180,26 @@ class Statements(Binding):
         """The name that is a tensor if a condition holds, and the one that is if it does not."""
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
             return self._checked_for_tensor(test.operand)[::-1]
-        if not (isinstance(test, ast.Call) and test.args and isinstance(test.args[0], ast.Name)):
-            return [], []
-        name = test.args[0].id
-        if not isinstance(self.named(name), Tensor):
-            return [], []
-        if isinstance(test.func, ast.Name) and test.func.id == "isinstance" and len(test.args) == 2:
-            is_checked = self.qualified(test.args[1]) == "torch.Tensor"
-            if not is_checked and _are_of_host(test.args[1]):
-                return [], [name]
-        else:
-            is_checked = self.qualified(test.func) == "torch.is_tensor"
-        return ([name] if is_checked else []), []
+        match test:
+            case ast.Call(ast.Name("isinstance"), [ast.Name(name), kind]):
+                is_tensor = isinstance(self.named(name), Tensor)
+                is_checked = is_tensor and self.qualified(kind) == "torch.Tensor"
+                is_of_host = is_tensor and not is_checked and _are_of_host(kind)
+                return [name] if is_checked else [], [name] if is_of_host else []
+            case ast.Call(function, [ast.Name(name), *_]) if isinstance(self.named(name), Tensor):
+                return [name] if self.qualified(function) == "torch.is_tensor" else [], []
+        return [], []
 
     def _for(self, node: ast.For | ast.AsyncFor) -> bool:
         values = self.read(node.iter)
-        sources = self.length_of(values)
+        sources = length_of(values)
         depth = len(self.control)
         if sources:
             self.control.append(sources)
         first: Names | None = None
         for _ in range(_PASSES):
             before = dict(self.names)
-            self.bind(node.target, self.element_of(values))
+            self.bind(node.target, element_of(values))
             if self.names == first:
                 break  # another turn does the same
             first = dict(self.names)
@@ -354,14 +345,7 @@ class Statements(Binding):
 def evaluate(
     session: Session, function: FunctionHere, names: Mapping[str, Value], given: frozenset[str]
 ) -> Value:
-    """Evaluate a function; what it returns.
-
-    Args:
-        session: What evaluations share.
-        function: The function.
-        names: What its parameters hold.
-        given: Its optional parameters that this call gives.
-    """
+    """Evaluate a function whose parameters hold what the names say; what it returns."""
     session.check_cancelled()
     session.active.append(function.node)
     try:
@@ -389,8 +373,7 @@ def _are_of_host(node: ast.expr) -> bool:
     """Whether types are those of values that Python or NumPy has."""
     if isinstance(node, ast.Tuple):
         return bool(node.elts) and all(map(_are_of_host, node.elts))
-    name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
-    return name in _HOST_TYPES
+    return last_name(node) in _HOST_TYPES
 
 
 def _is_without_gradient(node: ast.expr) -> bool:
@@ -406,7 +389,7 @@ _HANDLERS: dict[type[ast.stmt], Callable[..., bool]] = {
     ast.AugAssign: Statements._augmented,
     ast.Return: Statements._return,
     ast.Assert: Statements._assert,
-    ast.Raise: Statements._raise,
+    ast.Raise: lambda frame, node: False,
     ast.Break: Statements._leave,
     ast.Continue: Statements._leave,
     ast.Delete: Statements._delete,

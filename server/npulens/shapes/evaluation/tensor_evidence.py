@@ -14,10 +14,10 @@ from npulens.shapes.values.shape_values import (
     Value,
     items_of,
 )
-from npulens.syntax.bindings import Function
+from npulens.syntax.bindings import Function, with_defaults
 from npulens.syntax.by_node import once_by_node
 from npulens.syntax.parsing import expression_tree
-from npulens.syntax.values import Name, dotted_name
+from npulens.syntax.values import Name, dotted_name, last_name
 from npulens.syntax.walking import inner_nodes, nodes_below
 
 Comprehension = ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp
@@ -35,7 +35,7 @@ TENSOR_METHODS = frozenset(_METHOD_NAMES.split())
 _NOT_TENSORS = frozenset({"numel", "expand", "nonzero", "chunk", "gather", "scatter"})
 """Of these, what other classes have too; alone they prove nothing."""
 _PROOFS = TENSOR_METHODS - _NOT_TENSORS
-_KINDS = {"BoolTensor": "bool", "LongTensor": "int", "IntTensor": "int", "FloatTensor": "float"}
+KINDS = {"BoolTensor": "bool", "LongTensor": "int", "IntTensor": "int", "FloatTensor": "float"}
 _OF_MODULES = frozenset(
     {"parameters", "named_parameters", "state_dict", "load_state_dict", "modules", "named_modules"}
 )
@@ -44,7 +44,7 @@ _LISTS = frozenset({"List", "list", "Sequence", "Tuple", "tuple", "Iterable", "O
 _NUMBERS = frozenset({"int", "float", "bool"})
 _NO_TENSORS = frozenset({"str", "ndarray", "dict", "Dict", "Path", "DataLoader", "device", "dtype"})
 _LONGEST_ANNOTATION = 100
-_TENSORS = frozenset({"Tensor", "Parameter", *_KINDS})
+_TENSORS = frozenset({"Tensor", "Parameter", *KINDS})
 
 
 @once_by_node
@@ -101,7 +101,7 @@ def _is_accelerator(node: ast.expr) -> bool:
     """`torch.accelerator.current_accelerator()`, or the type of that."""
     if isinstance(node, ast.Attribute) and node.attr == "type":
         node = node.value
-    return isinstance(node, ast.Call) and _last(node.func) == "current_accelerator"
+    return isinstance(node, ast.Call) and last_name(node.func) == "current_accelerator"
 
 
 def annotated(annotation: ast.expr | None) -> Value:
@@ -120,16 +120,16 @@ def annotated(annotation: ast.expr | None) -> Value:
         return next((_unsure(part) for part in parts if part not in (UNKNOWN, FOREIGN)), UNKNOWN)
     if isinstance(annotation, ast.Subscript):
         return _subscripted(annotation)
-    name = _last(annotation)
+    name = last_name(annotation)
     if name in _TENSORS:
-        return Tensor(kind=_KINDS.get(name, ""))
+        return Tensor(kind=KINDS.get(name, ""))
     if name in _NUMBERS:
         return CONSTANT
     return FOREIGN if name in _NO_TENSORS else UNKNOWN
 
 
 def _subscripted(annotation: ast.Subscript) -> Value:
-    name, inside = _last(annotation.value), annotation.slice
+    name, inside = last_name(annotation.value), annotation.slice
     if name == "Optional":
         return _unsure(annotated(inside))
     if name in _LISTS:
@@ -152,12 +152,6 @@ def _unsure(value: Value) -> Value:
     return value._replace(is_sure=False) if isinstance(value, Tensor) else value
 
 
-def _last(node: ast.expr) -> str:
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else ""
-
-
 def parameters(node: Function, is_forward: bool) -> Iterator[tuple[str, Value]]:
     """What the parameters of a function hold when nothing is known of its callers.
 
@@ -167,19 +161,17 @@ def parameters(node: Function, is_forward: bool) -> Iterator[tuple[str, Value]]:
             likely tensors.
     """
     arguments = node.args
-    positional = [*arguments.posonlyargs, *arguments.args]
-    defaults: list[ast.expr | None] = [None] * (len(positional) - len(arguments.defaults))
-    given = zip(positional, [*defaults, *arguments.defaults], strict=True)
-    named = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-    for argument, default in (*given, *named):
+    defaults = dict(with_defaults(arguments))
+    for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
         value = annotated(argument.annotation)
         if argument.annotation is None:
-            if isinstance(default, ast.Constant) and isinstance(default.value, (int, float)):
-                value = CONSTANT
-            elif isinstance(default, ast.Constant) and isinstance(default.value, str):
-                value = FOREIGN
-            elif is_forward and default is None:
-                value = LIKELY
+            match defaults.get(argument):
+                case ast.Constant(int() | float()):
+                    value = CONSTANT
+                case ast.Constant(str()):
+                    value = FOREIGN
+                case None if is_forward:
+                    value = LIKELY
         yield argument.arg, value
     for rest in (arguments.vararg, arguments.kwarg):
         if rest is not None:

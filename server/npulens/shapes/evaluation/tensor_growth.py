@@ -34,15 +34,19 @@ def grows(node: ast.Assign, loops: Sequence[ast.stmt], function: FunctionHere) -
     if root is None:
         return False
     if root.root == function.receiver and root.path:
-        return not any(map(_is_cut, _assigned(function.node, target)))
-    turned = [loop for loop in loops if not _is_counted_by(target, loop)]
-    turned = [loop for loop in turned if not runs_once(loop, function)]
-    turned = [loop for loop in turned if not _is_over_layers(loop, function)]
-    if not turned or any(True for _ in _assigned(turned[-1], target)):
+        assigned = _assigned(function.node, target)
+        return not any(isinstance(value, ast.Subscript) for value in assigned)  # a part of it
+    turned = [
+        loop
+        for loop in loops
+        if not _is_counted_by(target, loop)
+        and not runs_once(loop, function)
+        and not _is_over_layers(loop, function)
+    ]
+    if not turned or [*_assigned(turned[-1], target)]:
         return False
-    return isinstance(target, ast.Name) or not any(
-        True for _ in _assigned(turned[-1], ast.Name(root.root, ast.Store()))
-    )
+    owner = ast.Name(root.root, ast.Store())
+    return isinstance(target, ast.Name) or not [*_assigned(turned[-1], owner)]
 
 
 def _is_over_layers(loop: ast.stmt, function: FunctionHere) -> bool:
@@ -111,11 +115,6 @@ def _assigned(place: ast.AST, target: ast.expr) -> Iterator[ast.expr | None]:
             plain.update(same)
         elif isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store) and part.id == name:
             yield from () if part in plain else (None,)
-
-
-def _is_cut(value: ast.expr | None) -> bool:
-    """Whether a value is a part of another one."""
-    return isinstance(value, ast.Subscript)
 
 
 def _is_counted_by(target: ast.expr, loop: ast.stmt) -> bool:

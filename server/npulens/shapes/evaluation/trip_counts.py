@@ -17,38 +17,25 @@ def runs_once(loop: ast.stmt, function: FunctionHere) -> bool:
     `range((length + part - 1) // part)` does where both names represent the same value of the
     configuration, through assignments of the function and of the constructor.
     """
-    count = loop.iter if isinstance(loop, ast.For) else None
-    if not (isinstance(count, ast.Call) and isinstance(count.func, ast.Name)):
-        return False
-    if count.func.id != "range" or len(count.args) != 1:
-        return False
-    parts = _divided(_followed(count.args[0], function))
-    if parts is None:
-        return False
-    first, second = (_named(part, function) for part in parts)
-    return first == second
+    match loop:
+        case ast.For(iter=ast.Call(ast.Name("range"), [count])):
+            parts = _divided(_followed(count, function))
+            return parts is not None and len({_named(part, function) for part in parts}) == 1
+    return False
 
 
 def _divided(node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
     """`a` and `b` of `a // b`, `(a + b - 1) // b` and `math.ceil(a / b)`."""
-    if isinstance(node, ast.Call) and len(node.args) == 1:
-        called, inside = node.func, node.args[0]
-        is_up = isinstance(called, ast.Attribute) and called.attr == "ceil"
-        is_part = isinstance(inside, ast.BinOp) and isinstance(inside.op, ast.Div)
-        if is_up and is_part:
-            assert isinstance(inside, ast.BinOp)
-            return inside.left, inside.right
-    if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv)):
-        return None
-    top, under = node.left, node.right
-    if isinstance(top, ast.BinOp) and isinstance(top.op, ast.Sub) and _is_one(top.right):
-        added = top.left
-        if not (isinstance(added, ast.BinOp) and isinstance(added.op, ast.Add)):
-            return None
-        if ast.dump(added.right) != ast.dump(under):
-            return None
-        return added.left, under
-    return top, under
+    match node:
+        case ast.Call(ast.Attribute(attr="ceil"), [ast.BinOp(top, ast.Div(), under)]):
+            return top, under
+        case ast.BinOp(ast.BinOp(added, ast.Sub(), ast.Constant(1)), ast.FloorDiv(), under):
+            is_sum = isinstance(added, ast.BinOp) and isinstance(added.op, ast.Add)
+            if isinstance(added, ast.BinOp) and is_sum:
+                return (added.left, under) if ast.dump(added.right) == ast.dump(under) else None
+        case ast.BinOp(top, ast.FloorDiv(), under):
+            return top, under
+    return None
 
 
 def _named(node: ast.expr, function: FunctionHere) -> str:
@@ -71,7 +58,7 @@ def _values(node: ast.expr, function: FunctionHere) -> Iterator[ast.expr | None]
     place: ast.AST | None = None
     if isinstance(node, ast.Name):
         place = function.node
-        if any(argument.arg == node.id for argument in _parameters(function.node.args)):
+        if any(argument.arg == node.id for argument in function.parameters):
             yield None
     elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and owner is not None:
         constructor = owner.methods.get("__init__")
@@ -84,11 +71,3 @@ def _values(node: ast.expr, function: FunctionHere) -> Iterator[ast.expr | None]
                 yield part.value
         elif isinstance(part, (ast.AugAssign, ast.For)) and ast.unparse(part.target) == text:
             yield None
-
-
-def _parameters(arguments: ast.arguments) -> Iterator[ast.arg]:
-    yield from (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
-
-
-def _is_one(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value == 1

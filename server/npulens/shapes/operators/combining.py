@@ -1,23 +1,16 @@
 """Operators that compute element by element or put tensors together."""
 
 from npulens.shapes.values.applied import Applied, Transfer, dim_of, shape_of
-from npulens.shapes.values.shape_values import UNKNOWN, Items, Number, Tensor, Value
+from npulens.shapes.values.shape_values import UNKNOWN, Items, Tensor, Value
 from npulens.shapes.values.symbolic_dims import Dim, Shape, broadcast, closed, opened
 
 
 def elementwise(call: Applied) -> Value:
-    first = call.first
-    kind = first.kind if isinstance(first, Tensor) else ""
-    return call.result(broadcast(tensor.shape for tensor in call.tensors), kind)
+    return call.result(broadcast(tensor.shape for tensor in call.tensors), call.kind)
 
 
 def like_first(kind: str | None = None) -> Transfer:
-    def transfer(call: Applied) -> Value:
-        first = call.first
-        own = first.kind if isinstance(first, Tensor) else ""
-        return call.result(shape_of(first), own if kind is None else kind)
-
-    return transfer
+    return lambda call: call.result(call.shape, call.kind if kind is None else kind)
 
 
 def comparison(call: Applied) -> Value:
@@ -31,34 +24,31 @@ def where(call: Applied) -> Value:
 
 
 def joined_along(call: Applied) -> Value:
-    parts, over = call.first, call.get(1, "dim", "axis")
-    index = 0 if over is None else over.value if isinstance(over, Number) else None
+    parts, index = call.first, call.number(1, "dim", "axis", default=0)
     if not isinstance(parts, Items) or index is None:
         return call.result(opened(call.sources))
-    elements = parts.elements if parts.elements is not None else (parts.each,)
-    shapes = [shape_of(element) for element in elements if isinstance(element, Tensor)]
-    if not shapes:
+    tensors = [element for element in parts.parts if isinstance(element, Tensor)]
+    if not tensors:
         return Tensor(opened(parts.sources))
+    shapes = [tensor.shape for tensor in tensors]
     lengths = [shape.at(index) for shape in shapes]
-    sources = parts.sources.union(*(dim.sources for dim in lengths))
+    along = frozenset().union(*(dim.sources for dim in lengths))
+    sources = parts.sources | along
     changing = [dim for dim in lengths if dim.sources]
     if len(changing) == 2 and changing[0].is_rest != changing[1].is_rest:
         sources = frozenset()  # filled up to a fixed length
     # What is not along the dimension is the same for all of them.
     best = max(shapes, key=lambda shape: (shape.rank is not None, len(shape.lead)))
-    rest = frozenset().union(*(s.sources for s in shapes)) - frozenset().union(
-        *(dim.sources for dim in lengths)
-    )
-    text = lengths[0].text if len(elements) == 1 and parts.elements is not None else "?"
-    shape = best.with_dim(index, Dim(text, sources))
-    kinds = {element.kind for element in elements if isinstance(element, Tensor)}
+    rest = frozenset().union(*(shape.sources for shape in shapes)) - along
+    is_one = parts.elements is not None and len(parts.elements) == 1
+    shape = best.with_dim(index, Dim(lengths[0].text if is_one else "?", sources))
+    kinds = {tensor.kind for tensor in tensors}
     kind = kinds.pop() if len(kinds) == 1 else ""
     return call.result(shape._replace(hidden=shape.hidden | rest) if rest else shape, kind)
 
 
 def stacked(call: Applied) -> Value:
-    parts, over = call.first, call.get(1, "dim")
-    index = 0 if over is None else over.value if isinstance(over, Number) else None
+    parts, index = call.first, call.number(1, "dim", default=0)
     if not isinstance(parts, Items) or index is None:
         return call.result(opened(call.sources))
     shape = broadcast(tensor.shape for tensor in call.tensors)
@@ -68,10 +58,8 @@ def stacked(call: Applied) -> Value:
 
 def product(call: Applied) -> Value:
     """Matrices: the last dimension of the first is summed over."""
-    first, second = (
-        shape_of(call.first),
-        shape_of(call.get(1, "other", "mat2", "weight") or UNKNOWN),
-    )
+    first = call.shape
+    second = shape_of(call.get(1, "other", "mat2", "weight") or UNKNOWN)
     if call.name == "linear":
         return call.result(first.with_dim(-1, second.at(0)))
     if first.rank is None or second.rank is None or second.rank < 2 or first.rank < 2:
@@ -82,11 +70,11 @@ def product(call: Applied) -> Value:
 
 
 def classes(call: Applied) -> Value:
-    return call.result(shape_of(call.first).inserted(-1, dim_of(call.get(1, "num_classes"))), "int")
+    return call.result(call.shape.inserted(-1, dim_of(call.get(1, "num_classes"))), "int")
 
 
 def multinomial(call: Applied) -> Value:
-    return call.result(shape_of(call.first).with_dim(-1, dim_of(call.get(1, "num_samples"))), "int")
+    return call.result(call.shape.with_dim(-1, dim_of(call.get(1, "num_samples"))), "int")
 
 
 def padded_sequence(call: Applied) -> Value:
@@ -94,9 +82,4 @@ def padded_sequence(call: Applied) -> Value:
     parts = call.first
     if not isinstance(parts, Items):
         return call.result(opened(call.sources))
-    return call.result(closed_sequence(parts))
-
-
-def closed_sequence(parts: Items) -> Shape:
-    each = shape_of(parts.each)
-    return Shape(hidden=each.sources | parts.sources)
+    return call.result(Shape(hidden=shape_of(parts.each).sources | parts.sources))

@@ -1,6 +1,6 @@
 """Tensors made of numbers: where they are, and how long."""
 
-from npulens.shapes.values.applied import Applied, dim_of, shape_of, sizes
+from npulens.shapes.values.applied import Applied, dim_of, sizes
 from npulens.shapes.values.shape_values import (
     UNKNOWN,
     Foreign,
@@ -21,41 +21,32 @@ _RANDOM = frozenset({"rand", "randn", "randint", "randperm", "normal", "logspace
 FROM_DATA = frozenset({"tensor", "as_tensor", "from_numpy", "asarray", "frombuffer", "FloatTensor"})
 FACTORIES = _FIXED | _RANDOM | FROM_DATA
 LIKE = frozenset(
-    {
-        "zeros_like",
-        "ones_like",
-        "full_like",
-        "empty_like",
-        "rand_like",
-        "randn_like",
-        "randint_like",
-    }
+    f"{name}_like" for name in ("zeros", "ones", "full", "empty", "rand", "randn", "randint")
 )
 NEW = frozenset({"new_zeros", "new_ones", "new_full", "new_empty", "new_tensor"})
 _KINDS = {"arange": "int", "randint": "int", "randperm": "int", "rand": "float", "randn": "float"}
 
 
 def made(call: Applied, place: Value | None) -> Tensor:
-    """The result of a function that makes a tensor.
+    """The result of a function that makes a tensor on the device of a place.
 
-    Args:
-        call: The call; the receiver of a method is not among its arguments.
-        place: What is given as `device`, if anything is.
+    The receiver of a method is not among the arguments.
     """
     is_host = place is None or is_host_device(place)
     is_fixed = call.name in _FIXED or call.name.removeprefix("new_") in _FIXED
-    return Tensor(_shape(call), _kind(call), is_host, is_fixed)
+    dtype = call.keywords.get("dtype")
+    kind = _KINDS.get(call.name, "") if dtype is None else kind_of_type(dtype)
+    return Tensor(_shape(call), kind, is_host, is_fixed)
 
 
 def made_like(call: Applied) -> Tensor:
     """The result of `zeros_like` and its like."""
-    first = call.first
     place = call.keywords.get("device")
-    host = is_on_host(first) if place is None else is_host_device(place)
-    own = first.kind if isinstance(first, Tensor) and "rand" not in call.name else ""
+    host = is_on_host(call.first) if place is None else is_host_device(place)
+    own = call.kind if "rand" not in call.name else ""
     is_fixed = not call.name.startswith("rand")
     kind = kind_of_type(call.keywords["dtype"]) if "dtype" in call.keywords else own
-    return Tensor(shape_of(first), kind, host, is_fixed)
+    return Tensor(call.shape, kind, host, is_fixed)
 
 
 def is_host_device(value: Value) -> bool:
@@ -71,12 +62,6 @@ def kind_of_type(value: Value) -> str:
     if "int" in name or name in ("long", "short"):
         return "int"
     return "float" if "float" in name or name in ("half", "double") else ""
-
-
-def _kind(call: Applied) -> str:
-    if "dtype" in call.keywords:
-        return kind_of_type(call.keywords["dtype"])
-    return _KINDS.get(call.name, "")
 
 
 def _shape(call: Applied) -> Shape:
@@ -112,10 +97,9 @@ def _of_list(value: Value) -> Shape:
     if isinstance(value, Tensor):
         return value.shape
     if isinstance(value, Items):
-        number = "?" if value.elements is None else str(len(value.elements))
-        return (
-            closed(Dim(number, value.sources))
-            if isinstance(value.each, Number)
-            else opened(value.sources)
+        if not isinstance(value.each, Number):
+            return opened(value.sources)
+        return closed(
+            Dim("?" if value.elements is None else str(len(value.elements)), value.sources)
         )
     return opened(sources_of(value))

@@ -1,7 +1,7 @@
 """What the layers of `torch.nn` make of shapes."""
 
 from npulens.shapes.operators.shape_operators import apply_operator
-from npulens.shapes.values.applied import Applied, shape_of
+from npulens.shapes.values.applied import Applied
 from npulens.shapes.values.shape_values import UNKNOWN, Items, Layer, Tensor, Value, items_of
 from npulens.shapes.values.symbolic_dims import ANY_LENGTH, SCALAR, Shape, opened
 
@@ -13,9 +13,8 @@ _KEEPING = ("Dropout", "Norm", "LU", "Norm1d", "Norm2d", "Norm3d", "Softplus", "
 def layer_result(layer: Layer, call: Applied) -> Value:
     """What a layer returns; of one that is not known, something that depends on its input."""
     name = layer.name.rpartition(".")[2]
-    first = call.first
-    shape = shape_of(first)
-    if not isinstance(first, Tensor):
+    shape = call.shape
+    if not isinstance(call.first, Tensor):
         return UNKNOWN
     if name.endswith("Loss"):
         return call.result(SCALAR, "float")

@@ -1,7 +1,7 @@
 """Operators that make dimensions shorter or take them away."""
 
 from npulens.shapes.operators.combining import elementwise
-from npulens.shapes.values.applied import Applied, Transfer, dim_of, shape_of
+from npulens.shapes.values.applied import Applied, Transfer, dim_of
 from npulens.shapes.values.shape_values import (
     Foreign,
     Items,
@@ -13,7 +13,6 @@ from npulens.shapes.values.shape_values import (
 )
 from npulens.shapes.values.symbolic_dims import (
     ANY_LENGTH,
-    ANY_SHAPE,
     ONE,
     SCALAR,
     Dim,
@@ -37,29 +36,23 @@ def reduced(shape: Shape, over: Value | None, keeps: bool) -> Shape:
     if rank is not None:
         indices = [index % rank if rank else 0 for index in indices]
     # From behind, so that the places of the others stay.
-    for index in sorted((i for i in indices if i >= 0), reverse=True):
-        shape = shape.with_dim(index, ONE) if keeps else shape.without(index)
-    for index in sorted(i for i in indices if i < 0):
+    for index in sorted(indices, key=lambda i: (i < 0, -abs(i))):
         shape = shape.with_dim(index, ONE) if keeps else shape.without(index)
     return shape
 
 
-def reduction(kind: str | None, default: int | None = None, at: int = 1) -> Transfer:
+def reduction(kind: str | None, at: int = 1) -> Transfer:
     def transfer(call: Applied) -> Value:
-        first = call.first
         over = call.get(at, "dim", "axis")
         if isinstance(over, Tensor):
             return elementwise(call)  # torch.max(a, b)
-        if isinstance(over, Foreign) or (over is None and default is None):
+        if isinstance(over, Foreign):
             over = None
-        elif over is None:
-            over = Number(str(default))
-        keeps = is_on(call.get(at + 1, "keepdim"))
-        own = first.kind if isinstance(first, Tensor) else ""
-        own = "int" if kind is None and own == "bool" else own
-        result = call.result(reduced(shape_of(first), over, keeps), own if kind is None else kind)
+        shape = reduced(call.shape, over, is_on(call.get(at + 1, "keepdim")))
+        own = "int" if call.kind == "bool" else call.kind
+        result = call.result(shape, own if kind is None else kind)
         # How much a sum of ones is depends on how many there are.
-        counts = call.name in _COUNTING and any(d.text == "?" for d in _known(shape_of(first)))
+        counts = call.name in _COUNTING and any(dim.text == "?" for dim in _known(call.shape))
         return result._replace(is_fixed=False) if counts else result
 
     return transfer
@@ -80,15 +73,14 @@ def with_indices(call: Applied) -> Value:
 
 
 def sorted_pair(call: Applied) -> Value:
-    values = call.result(shape_of(call.first), getattr(call.first, "kind", ""))
+    values = call.result(call.shape, call.kind)
     return items_of((values, values._replace(kind="int")))
 
 
 def topk(call: Applied) -> Value:
-    over = call.get(2, "dim")
-    index = over.value if isinstance(over, Number) else -1
-    shape = shape_of(call.first).with_dim(-1 if index is None else index, dim_of(call.get(1, "k")))
-    values = call.result(shape, getattr(call.first, "kind", ""))
+    index = call.number(2, "dim")
+    shape = call.shape.with_dim(-1 if index is None else index, dim_of(call.get(1, "k")))
+    values = call.result(shape, call.kind)
     return items_of((values, values._replace(kind="int")))
 
 
@@ -97,7 +89,3 @@ def loss(call: Applied) -> Value:
     if reduction is None or reduction in (Foreign("mean"), Foreign("sum")):
         return call.result(SCALAR, "float")
     return call.result(opened(call.sources), "float")
-
-
-def ends(kind: str = "") -> Transfer:
-    return lambda call: call.result(ANY_SHAPE, kind)

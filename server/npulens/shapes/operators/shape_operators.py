@@ -13,7 +13,6 @@ from npulens.shapes.operators.combining import (
     where,
 )
 from npulens.shapes.operators.reductions import (
-    ends,
     loss,
     reduction,
     sorted_pair,
@@ -38,7 +37,7 @@ from npulens.shapes.operators.shape_rearranging import (
 )
 from npulens.shapes.values.applied import Applied, Transfer, shape_of
 from npulens.shapes.values.shape_values import UNKNOWN, Foreign, Value, items_of
-from npulens.shapes.values.symbolic_dims import SCALAR, opened
+from npulens.shapes.values.symbolic_dims import ANY_SHAPE, SCALAR, opened
 
 
 def apply_operator(call: Applied) -> Value:
@@ -101,7 +100,7 @@ TRANSFERS: dict[str, Transfer] = {
     "repeat_interleave": interleaved,
     **dict.fromkeys(
         ("view_as", "expand_as", "reshape_as"),
-        lambda c: c.result(shape_of(c.get(1, "other") or UNKNOWN), getattr(c.first, "kind", "")),
+        lambda c: c.result(shape_of(c.get(1, "other") or UNKNOWN), c.kind),
     ),
     **dict.fromkeys(("flatten", "ravel"), flattened),
     "unsqueeze": unsqueezed,
@@ -114,7 +113,7 @@ TRANSFERS: dict[str, Transfer] = {
     **dict.fromkeys(("gather", "take_along_dim"), gathered),
     "pad": padded,
     **dict.fromkeys(("matmul", "mm", "bmm", "linear"), product),
-    **dict.fromkeys(("histc", "trace", "det", "dot"), ends()),
+    **dict.fromkeys(("histc", "trace", "det", "dot"), lambda c: c.result(ANY_SHAPE)),
     "one_hot": classes,
     "multinomial": multinomial,
     "pad_sequence": padded_sequence,

@@ -15,7 +15,7 @@ from npulens.shapes.values.symbolic_dims import ANY_LENGTH, ONE, Dim, Shape, Sou
 
 def reshaped(call: Applied) -> Value:
     """The length that is given as -1 takes what the others do not name."""
-    shape = shape_of(call.first)
+    shape = call.shape
     given = call.arguments[1:] or [v for k, v in call.keywords.items() if k in ("shape", "size")]
     if len(given) == 1 and isinstance(given[0], Foreign):
         return call.result(shape)  # view(torch.int32)
@@ -28,7 +28,7 @@ def reshaped(call: Applied) -> Value:
 
 
 def expanded(call: Applied) -> Value:
-    shape, wanted = shape_of(call.first), sizes(call.arguments[1:])
+    shape, wanted = call.shape, sizes(call.arguments[1:])
     if wanted.is_open:
         return call.moved(opened(shape.sources | wanted.sources))
     start = len(wanted.lead)
@@ -40,26 +40,24 @@ def expanded(call: Applied) -> Value:
 
 
 def repeated(call: Applied) -> Value:
-    shape = shape_of(call.first)
-    return call.moved(opened(shape.sources | sizes(call.arguments[1:]).sources))
+    return call.moved(opened(call.shape.sources | sizes(call.arguments[1:]).sources))
 
 
 def interleaved(call: Applied) -> Value:
     """As long in one dimension as `output_size` says, if it is given."""
-    shape, over = shape_of(call.first), call.get(2, "dim")
-    number = over.value if isinstance(over, Number) else None
-    if "output_size" not in call.keywords or (number is None and over is not None):
+    number, is_whole = call.number(2, "dim"), call.get(2, "dim") is None
+    if "output_size" not in call.keywords or (number is None and not is_whole):
         return call.moved(opened(call.sources))
     length = dim_of(call.keywords["output_size"])
-    return call.moved(closed(length) if number is None else shape.with_dim(number, length))
+    shape = closed(length) if number is None else call.shape.with_dim(number, length)
+    return call.moved(shape)
 
 
 def flattened(call: Applied) -> Value:
-    shape, kind = shape_of(call.first), getattr(call.first, "kind", "")
-    start = call.get(1, "start_dim")
-    if start is None:
+    shape, kind = call.shape, call.kind
+    number = call.number(1, "start_dim")
+    if call.get(1, "start_dim") is None:
         return call.result(closed(Dim("?", shape.sources)), kind)
-    number = start.value if isinstance(start, Number) else None
     if number is None or number < 0 or number > len(shape.lead):
         return call.result(opened(shape.sources), kind)
     kept = shape.lead[:number]
@@ -70,29 +68,23 @@ def flattened(call: Applied) -> Value:
 
 
 def unsqueezed(call: Applied) -> Value:
-    over = call.get(1, "dim")
-    index = over.value if isinstance(over, Number) else None
-    shape = shape_of(call.first)
+    index, shape = call.number(1, "dim"), call.shape
     shape = opened(shape.sources) if index is None else shape.inserted(index, ONE)
-    return call.result(shape, getattr(call.first, "kind", ""))
+    return call.result(shape, call.kind)
 
 
 def squeezed(call: Applied) -> Value:
-    over = call.get(1, "dim")
-    shape, kind = shape_of(call.first), getattr(call.first, "kind", "")
-    index = over.value if isinstance(over, Number) else None
-    if index is None:
-        return call.result(opened(shape.sources), kind)
-    return call.result(shape.without(index), kind)
+    index, shape = call.number(1, "dim"), call.shape
+    shape = opened(shape.sources) if index is None else shape.without(index)
+    return call.result(shape, call.kind)
 
 
 def transposed(call: Applied) -> Value:
-    shape, kind = shape_of(call.first), getattr(call.first, "kind", "")
+    shape, kind = call.shape, call.kind
     if call.name in ("t", "T", "mT"):
         indices: list[int | None] = [-2, -1] if call.name == "mT" else [0, 1]
     else:
-        places = (call.get(1, "dim0"), call.get(2, "dim1"))
-        indices = [place.value if isinstance(place, Number) else None for place in places]
+        indices = [call.number(1, "dim0"), call.number(2, "dim1")]
     first, second = indices
     if first is None or second is None:
         return call.result(opened(shape.sources), kind)
@@ -101,7 +93,7 @@ def transposed(call: Applied) -> Value:
 
 
 def permuted(call: Applied) -> Value:
-    shape, kind = shape_of(call.first), getattr(call.first, "kind", "")
+    shape, kind = call.shape, call.kind
     given = call.arguments[1:]
     if len(given) == 1 and isinstance(given[0], Items):
         given = given[0].elements or ()
@@ -115,10 +107,9 @@ def permuted(call: Applied) -> Value:
 
 def parts_of(call: Applied) -> Value:
     """`chunk`, `split`, `unbind`: a list of tensors."""
-    shape, kind = shape_of(call.first), getattr(call.first, "kind", "")
+    shape, kind = call.shape, call.kind
     given = call.get(1, "chunks", "split_size_or_sections", "split_size", "dim")
-    over = call.get(1, "dim") if call.name == "unbind" else call.get(2, "dim")
-    index = 0 if over is None else over.value if isinstance(over, Number) else None
+    index = call.number(1 if call.name == "unbind" else 2, "dim", default=0)
     if index is None:
         return Items(call.result(opened(call.sources), kind))
     if call.name == "unbind":
@@ -136,31 +127,26 @@ def parts_of(call: Applied) -> Value:
 
 
 def narrowed(call: Applied) -> Value:
-    over, length = call.get(1, "dim"), call.get(3, "length")
-    index = over.value if isinstance(over, Number) else None
-    shape = shape_of(call.first)
+    index = call.number(1, "dim")
     if index is None:
         return call.moved(opened(call.sources))
-    return call.moved(shape.with_dim(index, dim_of(length)))
+    return call.moved(call.shape.with_dim(index, dim_of(call.get(3, "length"))))
 
 
 def index_selected(call: Applied) -> Value:
-    over, index = call.get(1, "dim"), call.get(2, "index")
-    number = over.value if isinstance(over, Number) else None
+    number, index = call.number(1, "dim"), call.get(2, "index") or UNKNOWN
     if number is None:
         return call.result(opened(call.sources))
-    shape = shape_of(call.first).with_dim(number, shape_of(index or UNKNOWN).at(0))
-    return call.result(shape, getattr(call.first, "kind", ""))
+    return call.result(call.shape.with_dim(number, shape_of(index).at(0)), call.kind)
 
 
 def gathered(call: Applied) -> Value:
-    index = call.get(2, "index") or UNKNOWN
-    return call.result(shape_of(index), getattr(call.first, "kind", ""))
+    return call.result(shape_of(call.get(2, "index") or UNKNOWN), call.kind)
 
 
 def padded(call: Applied) -> Value:
     """Filling up to a fixed length ends what depended on data."""
-    shape, amounts = shape_of(call.first), call.get(1, "pad")
+    shape, amounts = call.shape, call.get(1, "pad")
     if not isinstance(amounts, Items) or amounts.elements is None:
         return call.moved(opened(call.sources))
     for place in range(len(amounts.elements) // 2):

@@ -2,7 +2,7 @@
 
 from npulens.catalog.tables import OperatorEntry, When
 from npulens.shapes.operators.shape_operators import apply_operator
-from npulens.shapes.values.applied import Applied, shape_of
+from npulens.shapes.values.applied import Applied
 from npulens.shapes.values.shape_values import (
     FOREIGN,
     Items,
@@ -10,6 +10,7 @@ from npulens.shapes.values.shape_values import (
     Tensor,
     Value,
     is_on,
+    is_on_host,
     items_of,
 )
 from npulens.shapes.values.symbolic_dims import SCALAR, Dim, Shape, Sources, closed, opened
@@ -39,9 +40,7 @@ def result_of(entry: OperatorEntry, call: Applied, found: Sources) -> Value:
         call: The call, the receiver of a method among its arguments.
         found: What makes the result depend on data, empty if it does not.
     """
-    first = call.first
-    shape, kind = shape_of(first), getattr(first, "kind", "")
-    host = isinstance(first, Tensor) and first.on_host
+    first, shape, kind, host = call.first, call.shape, call.kind, is_on_host(call.first)
     dim = Dim("?", found)
     if entry.gives == "rows":
         return _rows(call, shape, dim, host)

@@ -16,11 +16,7 @@ _NOWHERE = Reach(is_hot=False, is_cold=False)
 
 
 class CallGraph:
-    """From where the functions of a module are reached.
-
-    Args:
-        module: The module.
-    """
+    """From where the functions of a module are reached."""
 
     def __init__(self, module: AnalysedModule) -> None:
         project = module.target.project
@@ -44,7 +40,8 @@ class CallGraph:
         """Whether a hotspot is one, for what the module is for."""
         if self.is_of_host and hotspot.rule not in PIPELINES:
             return False
-        return not self._has_npu_twin(hotspot.function)
+        # Or it is for kernels of CUDA, and another function does the same for the NPU.
+        return not has_npu_twin(hotspot.function.rpartition(".")[2], self._for_npu)
 
     def score(self, hotspot: Hotspot) -> int:
         """How much a hotspot hurts, from 0 to 100."""
@@ -58,10 +55,6 @@ class CallGraph:
 
     def _is_apart(self, function: str) -> bool:
         return self.is_cold_file or function.partition(".")[0] in self._unused
-
-    def _has_npu_twin(self, function: str) -> bool:
-        """Whether a function is for kernels of CUDA, and another does the same for the NPU."""
-        return bool(self._for_npu) and has_npu_twin(function.rpartition(".")[2], self._for_npu)
 
     @cached_property
     def _for_npu(self) -> Sequence[str]:

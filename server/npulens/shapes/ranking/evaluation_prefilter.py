@@ -5,7 +5,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from npulens.graphs.definitions import ClassHere, Definitions, FunctionHere
+from npulens.graphs.definitions import Definitions, FunctionHere
 from npulens.syntax.bindings import Function
 from npulens.syntax.words import Words
 
@@ -87,11 +87,7 @@ _ASSIGNED = re.compile(r"((?:self\.)?\w+)(?:: [\w.]+)? [&|]?= ")
 
 
 class Sources:
-    """Where words of sources are in the text of a segment.
-
-    Args:
-        words: The text of the segment with its words.
-    """
+    """Where words of sources are in the text of a segment."""
 
     def __init__(self, words: Words) -> None:
         self._words = words
@@ -195,9 +191,8 @@ class Sources:
         first = bisect_left(self._places, start)
         if first < len(self._places) and self._places[first] < end:
             return True
-        return self._uses(self._masks, _indices, start, end) or self._uses(
-            self._names, _decisions, start, end
-        )
+        kinds = ((self._masks, _indices), (self._names, _decisions))
+        return any(self._uses(names, parts_of, start, end) for names, parts_of in kinds)
 
     def _uses(
         self,
@@ -224,12 +219,12 @@ class Sources:
         while place >= 0 and (
             (part.endswith(",") and not self._is_in_index(place))
             or (part.endswith(" ") and self._text.startswith("is ", place + len(part)))
-            or (part[-1].isidentifier() and self._goes_on(place + len(part)))
+            or (part[-1].isidentifier() and self._is_in_word(place + len(part)))
         ):
             place = self._text.find(part, place + 1, end)
         return place >= 0
 
-    def _goes_on(self, place: int) -> bool:
+    def _is_in_word(self, place: int) -> bool:
         return self._text[place : place + 1].isalnum() or self._text.startswith("_", place)
 
     def _is_in_index(self, place: int) -> bool:
@@ -303,16 +298,10 @@ def _indices(name: str) -> tuple[str, ...]:
 
 def _decisions(name: str) -> tuple[str, ...]:
     """How Python decides on a name, or takes it for a length."""
-    words: tuple[str, ...] = (
-        f"if {name} ",
-        f"if {name}:",
-        f"if not {name}",
-        f"while {name}",
-        f"assert {name}",
-    )
-    if _LENGTH.search(name) is not None:
-        words = (*words, f", {name}", f"({name}")
-    return (*words, f": {name}", f":{name}", f"range({name}", f"int({name})", f"float({name})")
+    words = (f"if {name} ", f"if {name}:", f"if not {name}", f"while {name}", f"assert {name}")
+    lengths = (f", {name}", f"({name}") if _LENGTH.search(name) is not None else ()
+    taken = (f": {name}", f":{name}", f"range({name}", f"int({name})", f"float({name})")
+    return (*words, *lengths, *taken)
 
 
 def indexing_parameter(node: Function, text: str) -> bool:
@@ -340,11 +329,6 @@ def functions_of(body: Iterable[ast.stmt], definitions: Definitions) -> Iterator
         elif isinstance(node, ast.ClassDef):
             found = definitions.classes.get(node.name)
             if found is not None and found.node is node:
-                yield from methods_of(found)
+                yield from found.methods.values()
         elif isinstance(node, (ast.If, ast.Try)):
             yield from functions_of(node.body, definitions)
-
-
-def methods_of(owner: ClassHere) -> Iterator[FunctionHere]:
-    """The methods of a class."""
-    yield from owner.methods.values()

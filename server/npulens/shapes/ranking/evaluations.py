@@ -21,29 +21,24 @@ def evaluations(
     reporter: Reporter,
     known: Mapping[ast.AST, Evaluation],
     live: Mapping[ast.AST, object],
-) -> list[Evaluation]:
-    """What is found in some functions of a segment.
+) -> dict[ast.AST, Evaluation]:
+    """What is found in some functions of a segment, by their nodes.
 
-    Args:
-        functions: The functions.
-        session: What their evaluations share.
-        reporter: Turns what is found into hotspots and hints.
-        known: What was found before, by function.
-        live: The functions of the module; what rests on another one holds no longer.
+    What is known from before holds no longer if it rests on a function that is not live.
     """
-    found: list[Evaluation] = []
+    found: dict[ast.AST, Evaluation] = {}
     for function in functions:
         before = known.get(function.node)
         if before is None or not before.rests_on <= live.keys():
             before = _evaluation(function, session, reporter, {})
-        found.append(before)
+        found[function.node] = before
     passed: dict[ast.AST, dict[ast.Call, Mapping[str, Value]]] = {}
-    for evaluation in found:
+    for evaluation in found.values():
         for each in evaluation.passed_arguments:
             assert isinstance(each, PassedArguments)
             passed.setdefault(each.method, {})[each.call] = each.values
-    for index, function in enumerate(functions):
-        evaluation = found[index]
+    for function in functions:
+        evaluation = found[function.node]
         calls = passed.get(function.node, {}) if evaluation.has_events else {}
         from_host = arguments_from_host(function, calls)
         if from_host != evaluation.from_host:
@@ -51,7 +46,7 @@ def evaluations(
             # What it passes on counts as it is for any arguments.
             rests_on, given = evaluation.rests_on | again.rests_on, evaluation.passed_arguments
             again = replace(again, rests_on=rests_on, passed_arguments=given)
-            found[index] = replace(again, has_events=True)
+            found[function.node] = replace(again, has_events=True)
     return found
 
 
@@ -59,7 +54,16 @@ def _evaluation(
     function: FunctionHere, known: Session, reporter: Reporter, from_host: Mapping[str, Value]
 ) -> Evaluation:
     """What is found in a function, of whose parameters some are known to be on the host."""
-    session = _session_for(known)
+    session = replace(
+        known,
+        recorder=Recorder(notes_names=known.recorder.notes_names),
+        active=[],
+        results={},
+        visited=[],
+        passed_arguments=[],
+        calls=0,
+        steps=0,
+    )
     evaluated(function, session, from_host)
     hotspots, hints = reporter.report(function, session.recorder)
     return Evaluation(
@@ -72,33 +76,16 @@ def _evaluation(
     )
 
 
-def _session_for(known: Session) -> Session:
-    """What the evaluation of one function begins with."""
-    return replace(
-        known,
-        recorder=Recorder(notes_names=known.recorder.notes_names),
-        active=[],
-        results={},
-        visited=[],
-        passed_arguments=[],
-        calls=0,
-        steps=0,
-    )
-
-
 def evaluated(
     function: FunctionHere,
     session: Session,
     known: Mapping[str, Value],
     given: frozenset[str] = frozenset(),
 ) -> Value:
-    """What a function returns; the session has the rest of what comes of it.
+    """What a function returns, where it is known what some of its parameters hold.
 
-    Args:
-        function: The function.
-        session: What its evaluation begins with.
-        known: What some of its parameters hold.
-        given: Optional parameters that the caller is taken to give.
+    The session has the rest of what comes of it; `given` are optional parameters that the caller
+    is taken to give.
     """
     names = dict(parameters(function.node, function.node.name == "forward"))
     if function.receiver is not None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from npulens.checks.segments.shape_answers import Hint
 from npulens.graphs.definitions import FunctionHere
-from npulens.shapes.values.events import Assigned, Event, Recorder, depends
+from npulens.shapes.values.events import Event, Recorder, depends
 from npulens.shapes.values.shape_values import Tensor
 from npulens.text.spans import Span
 
@@ -21,23 +21,12 @@ def hint_of_function(home: str, name: Span, events: Sequence[Event]) -> Hint:
 
 def hints_of_names(recorder: Recorder, placed: Placed) -> Iterator[Hint]:
     """The shapes of the names that were assigned."""
+    events = recorder.events
     for node, assigned in recorder.assigned.items():
-        if _is_reported(assigned):
+        value = assigned.value
+        if isinstance(value, Tensor) and not value.on_host and not value.shape.is_unknown:
             home, span = placed(node, assigned.function)
-            yield _hint(assigned, home, span, recorder, placed)
-
-
-def _is_reported(assigned: Assigned) -> bool:
-    value = assigned.value
-    return isinstance(value, Tensor) and not value.on_host and not value.shape.is_unknown
-
-
-def _hint(assigned: Assigned, home: str, span: Span, recorder: Recorder, placed: Placed) -> Hint:
-    value = assigned.value
-    assert isinstance(value, Tensor)
-    places = []
-    for source in value.sources:
-        event = recorder.events.get(source)
-        if event is not None:
-            places.append(placed(source, event.function))
-    return Hint(span, home, value.shape.described(), depends(value), sources=tuple(sorted(places)))
+            known = [source for source in value.sources if source in events]
+            places = sorted(placed(source, events[source].function) for source in known)
+            shape = value.shape.described()
+            yield Hint(span, home, shape, depends(value), sources=tuple(places))

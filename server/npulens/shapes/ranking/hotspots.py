@@ -8,7 +8,6 @@ from functools import cached_property, partial
 from itertools import chain
 
 from npulens.catalog.project_model import ReturnedShape
-from npulens.catalog.tables import Catalogue, OperatorEntry
 from npulens.checks.segments.analysed_module import AnalysedModule
 from npulens.checks.segments.segment import Segment, never_cancel
 from npulens.checks.segments.shape_answers import Evaluation, Hint, Hotspot, ShapeAnswers
@@ -132,14 +131,10 @@ class Hotspots:
         """Whether evaluations are needed anew, or functions are reached from elsewhere now."""
         if len(shapes.evaluations) < len(shapes.looked_through):
             return True
-        return not all(map(self._is_current, shapes.evaluations.values())) or any(
-            self._call_graph.is_exempt(name) != is_exempt
-            for name, is_exempt in shapes.looked_through.items()
-        )
-
-    def _is_current(self, evaluation: Evaluation) -> bool:
-        """Whether all functions that an evaluation rests on are what they were."""
-        return evaluation.rests_on <= self.homes.keys()
+        if any(not each.rests_on <= self.homes.keys() for each in shapes.evaluations.values()):
+            return True
+        looked_through = shapes.looked_through.items()
+        return any(self._call_graph.is_exempt(name) != before for name, before in looked_through)
 
     def _look_through(
         self,
@@ -147,13 +142,7 @@ class Hotspots:
         functions: Sequence[FunctionHere],
         known: Mapping[ast.AST, Evaluation],
     ) -> None:
-        """Evaluate functions of a segment, but for those of which that holds still.
-
-        Args:
-            segment: The segment.
-            functions: Those of its functions that count.
-            known: What was found from its functions on before.
-        """
+        """Evaluate functions of a segment, but for those of which it is known and holds still."""
         shapes, evaluate = segment.shapes, partial(self._evaluated, segment, known=known)
         self._module.definitions.all.queried = set(shapes.queried) if known else set()
         is_exempt = {each: self._call_graph.is_exempt(name_of(each)) for each in functions}
@@ -161,9 +150,7 @@ class Hotspots:
         exempt = {}
         if not self._reported_only:
             exempt = evaluate([each for each in functions if is_exempt[each]])
-            owners = {each.owner.node.name for each in functions if each.owner is not None}
-            names = self._module.definitions.all.queried | owners
-            shapes.queried = {name: self._module.interfaces.of(name) for name in names}
+            shapes.queried = self._module.interfaces.behind(functions)
         shapes.evaluations = {**reported, **exempt}
         shapes.hotspots = tuple(chain.from_iterable(e.hotspots for e in reported.values()))
         shapes.exempt_hotspots = tuple(chain.from_iterable(e.hotspots for e in exempt.values()))
@@ -180,15 +167,15 @@ class Hotspots:
         if not functions:
             return {}
         reporter = Reporter(self.homes, segment, self._runtimes, with_hints=not self._reported_only)
-        found = evaluations(functions, self._session(), reporter, known, self.homes)
-        return {function.node: each for function, each in zip(functions, found, strict=True)}
+        return evaluations(functions, self._session(), reporter, known, self.homes)
 
     def _session(self) -> Session:
-        operators, methods = self._module.catalogue.operators, _methods(self._module.catalogue)
+        operators = self._module.catalogue.operators
+        named = ((name.rpartition(".")[2], entry) for name, entry in operators.items())
         return Session(
             self._module.definitions.all,
             operators,
-            methods,
+            {name: entry for name, entry in named if entry.method},
             Recorder(notes_names=not self._reported_only),
             self._elsewhere,
             self._check_cancelled,
@@ -238,11 +225,3 @@ class Hotspots:
     @cached_property
     def _call_graph(self) -> CallGraph:
         return CallGraph(self._module)
-
-
-def _methods(catalogue: Catalogue) -> Mapping[str, OperatorEntry]:
-    return {
-        name.rpartition(".")[2]: entry
-        for name, entry in catalogue.operators.items()
-        if entry.method
-    }

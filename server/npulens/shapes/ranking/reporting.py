@@ -16,9 +16,7 @@ from npulens.shapes.ranking.runtimes import is_copy, uses_runtime
 from npulens.shapes.repairs.repairs import Repairs
 from npulens.shapes.values.events import Event, Recorder
 from npulens.shapes.values.shape_rules import HOST_READ, PIPELINES
-from npulens.syntax.scopes import FunctionScope, Scope
 from npulens.syntax.walking import nodes_below
-from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
 
@@ -39,7 +37,8 @@ class Home(NamedTuple):
 
     def span(self, node: ast.AST) -> Span:
         """Where one of its nodes is in the segment."""
-        return _span(node, self.segment.parsed.lines)
+        assert isinstance(node, (ast.expr, ast.stmt))
+        return self.segment.parsed.lines.span(node)
 
 
 class Reporter:
@@ -75,9 +74,7 @@ class Reporter:
         on_host = is_host_code(function)
         kept = []
         for event in recorder.events.values():
-            if on_host and event.rule not in PIPELINES:
-                continue
-            if event.rule not in PIPELINES and is_host_code(event.function):
+            if event.rule not in PIPELINES and (on_host or is_host_code(event.function)):
                 continue
             if event.rule == HOST_READ and is_copy(event.node) and self._feeds_runtime(event):
                 continue
@@ -115,6 +112,8 @@ class Reporter:
         home = self._home(event.node, event.function)
         lines = home.segment.parsed.lines
         span = home.span(event.node)
+        new = Repairs(event.function, lines)
+        repairs = self._known_repairs.setdefault(event.function.node, new)
         used = tuple(self._placed(node, function) for node, function in event.used.items())
         return Hotspot(
             event.rule,
@@ -129,16 +128,8 @@ class Reporter:
             event.is_shape,
             event.advice,
             used,
-            tuple(
-                expecting(fix, lines.text).shifted(-home.start)
-                for fix in self._repairs(event.function, lines).fixes(event)
-            ),
+            tuple(expecting(fix, lines.text).shifted(-home.start) for fix in repairs.fixes(event)),
         )
-
-    def _repairs(self, function: FunctionHere, lines: LineMap) -> Repairs:
-        if function.node not in self._known_repairs:
-            self._known_repairs[function.node] = Repairs(function, lines)
-        return self._known_repairs[function.node]
 
     def _home(self, node: ast.AST, function: FunctionHere) -> Home:
         """Where a node is: in the function that scopes name, unless it is not among its nodes.
@@ -151,11 +142,7 @@ class Reporter:
         raise LookupError(f"no segment has the {type(node).__name__} in {function.node.name}")
 
     def _homes_around(self, function: FunctionHere) -> Iterator[Home]:
-        scope: Scope | None = function.scope
-        while scope is not None:
-            if isinstance(scope, FunctionScope) and scope.node in self._homes:
-                yield self._homes[scope.node]
-            scope = scope.parent
+        yield from (self._homes[s.node] for s in function.scopes if s.node in self._homes)
         yield self._whole
 
     def _contains(self, home: Home, node: ast.AST) -> bool:
@@ -163,11 +150,6 @@ class Reporter:
             below = chain.from_iterable(map(nodes_below, home.nodes))
             self._node_ids[home.name] = frozenset(map(id, below))
         return id(node) in self._node_ids[home.name]
-
-
-def _span(node: ast.AST, lines: LineMap) -> Span:
-    assert isinstance(node, (ast.expr, ast.stmt))
-    return lines.span(node)
 
 
 def name_of(function: FunctionHere) -> str:

@@ -26,12 +26,9 @@ def runtime_names(segments: Iterable[Bindings]) -> Iterator[str]:
     """Names of a module that represent such a runtime or a part of it."""
     for bindings in segments:
         for name, found in bindings.names.items():
-            if any(_is_runtime(binding.value) for binding in found):
+            imported = (each.value for each in found if isinstance(each.value, Imported))
+            if any(_MODULE.match(value.qualified) is not None for value in imported):
                 yield name
-
-
-def _is_runtime(value: object) -> bool:
-    return isinstance(value, Imported) and _MODULE.match(value.qualified) is not None
 
 
 def uses_runtime(words: Words, names: re.Pattern[str] | None) -> bool:

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
@@ -24,13 +25,12 @@ _START = re.compile(
     r"(?<!geo)(?<!sym)metric|accuracy|build|check(?!point)|convert|prepare|preprocess"
 )
 """What is done at start-up or for evaluation unless the forward pass or a loss calls it."""
-_IS_DEPRECATED = "is deprecated"
+_IS_DEPRECATED = re.compile("is deprecated")
 _LEAVING = re.compile(r"(\w{1,80})\W{1,4}(?:method |function )?\Z")
 _REMOVED = re.compile(r"[^\n]{1,40}\bremoved\b")
 _BEFORE = 100
 """How far before these words a name may begin."""
-_DEPRECATE = "deprecate("
-_QUOTED = re.compile(r"\s{0,99}[\"'](\w{1,80})")
+_DEPRECATE = re.compile(r"(?<![^\W\d])deprecate\(\s{0,99}[\"'](\w{1,80})")
 _LEAVES = re.compile(r"\W{0,9}deprecated\b[^\n]{0,80}\bremoved\b", re.IGNORECASE)
 _COMMENT = re.compile(r"#[^\n]*")
 _LAST_NAME = re.compile(r"[A-Za-z_]\w*\Z")
@@ -106,35 +106,22 @@ def leaving(parsed: ParsedText) -> Iterator[str]:
 
 def _marked_to_leave(text: str) -> Iterator[str]:
     """Names of which a text says that they are deprecated and will be removed."""
-    place = text.find(_IS_DEPRECATED)
-    while place >= 0:
-        end = place + len(_IS_DEPRECATED)
-        named = _LEAVING.search(text[max(0, place - _BEFORE) : place])
-        if named is not None and _REMOVED.match(text, end) is not None:
+    for said in _IS_DEPRECATED.finditer(text):
+        named = _LEAVING.search(text[max(0, said.start() - _BEFORE) : said.start()])
+        if named is not None and _REMOVED.match(text, said.end()) is not None:
             yield named[1]
-        place = text.find(_IS_DEPRECATED, end)
-    place = text.find(_DEPRECATE)
-    while place >= 0:
-        end = place + len(_DEPRECATE)
-        named = _QUOTED.match(text, end)
-        if named is not None and not text[place - 1 : place].isidentifier():
-            yield named[1]
-        place = text.find(_DEPRECATE, end)
+    yield from (called[1] for called in _DEPRECATE.finditer(text))
 
 
 def _is_leaving(node: ast.ClassDef | Function, marked: set[str]) -> bool:
-    return (
-        node.name in marked or _LEAVES.match(ast.get_docstring(node, clean=False) or "") is not None
-    )
+    text = ast.get_docstring(node, clean=False) or ""
+    return node.name in marked or _LEAVES.match(text) is not None
 
 
 def reaches(functions: Iterable[Described], leaving: Iterable[str] = ()) -> Mapping[str, Reach]:
     """From where each function of a module is reached, as far as the module shows.
 
-    Args:
-        functions: The functions of the module.
-        leaving: Classes and functions that will be removed; those that nothing else calls count
-            as cold.
+    Classes and functions that are leaving, and that nothing else calls, count as cold.
     """
     known = list(functions)
     unused = set(leaving)
@@ -146,23 +133,24 @@ def reaches(functions: Iterable[Described], leaving: Iterable[str] = ()) -> Mapp
     hot = {
         f.name
         for f in known
-        if not f.is_unused and (f.trains or (_is_hot_name(f) and not _is_cold_name(f.name)))
+        if not f.is_unused
+        and (f.trains or (_is_hot_name(f) and not (_is_cold(f.name) or _is_start(f.name))))
     }
-    cold = {f.name for f in known if _is_cold(f)} - hot
-    by_last: dict[str, list[Described]] = {}
+    cold = {f.name for f in known if f.is_unused or f.sends_objects or _is_cold(f.name)} - hot
+    by_last: defaultdict[str, list[Described]] = defaultdict(list)
     for function in known:
-        by_last.setdefault(function.name.rpartition(".")[2], []).append(function)
+        by_last[function.name.rpartition(".")[2]].append(function)
     by_name = {function.name: function for function in known}
     hot = _spread(hot, by_last, by_name, cold)
     cold |= {f.name for f in known if _is_start(f.name)} - hot
-    callers: dict[str, set[str]] = {}
+    callers: defaultdict[str, set[str]] = defaultdict(set)
     for function in known:
         for called in function.calls & by_last.keys():
-            callers.setdefault(called, set()).add(function.name)
+            callers[called].add(function.name)
     found = {}
     for function in known:
         name = function.name
-        by = callers.get(name.rpartition(".")[2], set()) - {name}
+        by = callers[name.rpartition(".")[2]] - {name}
         is_cold = name in cold or (bool(by) and by <= cold and name not in hot)
         in_loops = function.trains and not _is_hot_name(function)
         found[name] = Reach(name in hot, is_cold, in_loops, function.is_unused)
@@ -194,36 +182,19 @@ def _is_of(function: Described, names: set[str]) -> bool:
 
 
 def _is_hot_name(function: Described) -> bool:
-    last = function.name.rpartition(".")[2]
-    owner = function.name.rpartition(".")[0].lower()
-    is_called = last == "__call__" and (function.is_module or HOT.search(owner) is not None)
+    owner, _, last = function.name.rpartition(".")
+    is_called = last == "__call__" and (function.is_module or HOT.search(owner.lower()) is not None)
     return is_called or HOT.search(last) is not None
 
 
-def _is_cold(function: Described) -> bool:
-    return function.is_unused or function.sends_objects or _is_named_cold(function.name)
+@lru_cache(maxsize=4096)
+def _is_cold(name: str) -> bool:
+    return any(COLD.search(word) is not None for word in name.lower().split("."))
 
 
-def _is_cold_name(name: str) -> bool:
-    return _is_named_cold(name) or _is_start(name)
-
-
-def _is_named_cold(name: str) -> bool:
-    return any(map(_is_cold_word, name.split(".")))
-
-
+@lru_cache(maxsize=4096)
 def _is_start(name: str) -> bool:
-    return any(map(_is_word_of_start, name.split(".")))
-
-
-@lru_cache(maxsize=4096)
-def _is_cold_word(name: str) -> bool:
-    return COLD.search(name.lower()) is not None
-
-
-@lru_cache(maxsize=4096)
-def _is_word_of_start(name: str) -> bool:
-    return _START.search(name.lower()) is not None
+    return any(_START.search(word) is not None for word in name.lower().split("."))
 
 
 def calls_in(text: str) -> frozenset[str]:

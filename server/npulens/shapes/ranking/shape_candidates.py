@@ -29,11 +29,7 @@ _PIPELINE = re.compile(r"pad_sequence|interpolate|DataLoader|Collat|collat|Loade
 class Candidates:
     """Functions that hold a source of shapes that depend on data, or call one that does.
 
-    Args:
-        module: The module.
-        graph: Its call graph.
-        elsewhere: The functions of other modules.
-        reported_only: Places that score too low to be reported are left out.
+    Places that score too low to be reported are left out if `reported_only`.
     """
 
     def __init__(

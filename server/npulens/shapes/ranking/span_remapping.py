@@ -12,12 +12,7 @@ from npulens.text.spans import Span
 
 
 class Places:
-    """Puts what was found into offsets of the module.
-
-    Args:
-        segments: The module.
-        homes: Its functions.
-    """
+    """Puts what was found in the segments of a module into offsets of the module."""
 
     def __init__(self, segments: Sequence[Segment], homes: Mapping[ast.AST, Home]) -> None:
         self._segments = segments

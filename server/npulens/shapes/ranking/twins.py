@@ -19,10 +19,6 @@ def has_npu_twin(name: str, for_npu: Iterable[str]) -> bool:
     """Whether a function is for a kernel of CUDA, and one of some others does the same.
 
     `_flash_attention_3_hub` and `_native_npu_attention` are two ways to compute attention.
-
-    Args:
-        name: The function.
-        for_npu: The functions for the NPU.
     """
     if _KERNELS.search(name.lower()) is None or is_for_npu(name):
         return False

@@ -6,6 +6,7 @@ from types import NoneType
 
 from npulens.catalog.messages import message
 from npulens.catalog.model import Applicability, Edit, Fix
+from npulens.checks.arguments import keyword_of
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
@@ -27,15 +28,9 @@ def collator_fix(node: ast.Call, lines: LineMap) -> Fix | None:
 
 
 def sequence_fix(node: ast.Call, lines: LineMap, parents: Mapping[ast.AST, ast.AST]) -> Fix | None:
-    """`pad` around or behind `pad_sequence`; `None` where that cannot be written plainly.
-
-    Args:
-        node: The call of `pad_sequence`.
-        lines: The text with it.
-        parents: The parents of the nodes of its function.
-    """
-    value = _given(node, 2, "padding_value")
-    is_first = _given(node, 1, "batch_first")
+    """`pad` around or behind `pad_sequence`; `None` where that cannot be written plainly."""
+    value = given_argument(node, 2, "padding_value")
+    is_first = given_argument(node, 1, "batch_first")
     number = value.operand if isinstance(value, ast.UnaryOp) else value
     if not isinstance(number, (ast.Constant, ast.Name, ast.Attribute, NoneType)):
         return None
@@ -68,10 +63,12 @@ def _padded(what: str, name: str, over: int, filled: str) -> str:
     return f"torch.nn.functional.pad({what}, {amount}{filled})"
 
 
-def _given(node: ast.Call, index: int, name: str) -> ast.expr | None:
+def given_argument(node: ast.Call, index: int, name: str) -> ast.expr | None:
+    """An argument of a call by place or name."""
     if index < len(node.args):
         return node.args[index]
-    return next((keyword.value for keyword in node.keywords if keyword.arg == name), None)
+    keyword = keyword_of(node, name)
+    return None if keyword is None else keyword.value
 
 
 def _line_behind(statement: ast.Assign, text: str, lines: LineMap) -> list[Edit]:
@@ -90,11 +87,9 @@ def _line_behind(statement: ast.Assign, text: str, lines: LineMap) -> list[Edit]
 
 def _is_in_comprehension(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> bool:
     outer = parents.get(node)
-    while outer is not None:
-        if isinstance(outer, _COMPREHENSIONS):
-            return True
+    while outer is not None and not isinstance(outer, _COMPREHENSIONS):
         outer = parents.get(outer)
-    return False
+    return outer is not None
 
 
 def _free_name(parents: Mapping[ast.AST, ast.AST]) -> str:

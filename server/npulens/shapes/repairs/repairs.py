@@ -8,7 +8,6 @@ import ast
 import re
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TypeVar
 
 from npulens.catalog.messages import message
 from npulens.catalog.model import Applicability, Edit, Fix, LocalizedText
@@ -41,16 +40,9 @@ _LENGTH_OF = re.compile(r"\blen[\s(]{1,99}\Z")
 _SIZE_OF = re.compile(r"[\s)\\]{0,99}\.\s{0,99}(?:shape|size)\b")
 _NEAR = 110
 
-_Statement = TypeVar("_Statement", bound=ast.stmt)
-
 
 class Repairs:
-    """The fixes for the events of one function.
-
-    Args:
-        function: The function.
-        lines: The text with it.
-    """
+    """The fixes for the events of one function, in the text that it is in."""
 
     def __init__(self, function: FunctionHere, lines: LineMap) -> None:
         self._function = function
@@ -60,17 +52,17 @@ class Repairs:
     def _parents(self) -> dict[ast.AST, ast.AST]:
         return parents_below(self._function.node)
 
-    def _statements(self, kind: type[_Statement]) -> Iterator[_Statement]:
-        """The statements of a kind in the function; a fraction of its nodes."""
-        statements = inner_statements(self._function.node.body)
-        return (statement for statement in statements if isinstance(statement, kind))
+    @property
+    def _statements(self) -> Iterator[ast.stmt]:
+        """The statements of the function; a fraction of its nodes."""
+        return inner_statements(self._function.node.body)
 
     def fixes(self, event: Event) -> tuple[Fix, ...]:
         """The fixes for one event, the best first."""
         node = event.node
         found: Iterator[Fix] = iter(())
         if event.rule == BOOLEAN_MASK and isinstance(node, ast.Subscript):
-            if _REDUCED.match(self._lines.text, self._span(node).end) is None:
+            if _REDUCED.match(self._lines.text, self._lines.span(node).end) is None:
                 return ()
             found = self._reduced(node, node.value, node.slice, event)
         elif event.rule == DYNAMIC_OPERATOR and isinstance(node, ast.Call):
@@ -129,14 +121,13 @@ class Repairs:
         elif attribute.attr != "sum":
             return
         same = event.is_whole or self._is_mask_of(mask, owner)
-        if same:
-            yield self._fix(call, masked, Applicability.SAFE, message("shape.order-of-sum"))
-        else:
-            yield self._fix(call, masked, Applicability.UNSAFE, message("shape.if-it-fits"))
+        safe = Applicability.SAFE if same else Applicability.UNSAFE
+        more = message("shape.order-of-sum" if same else "shape.if-it-fits")
+        yield self._fix(call, masked, safe, more)
 
     def _counted(self, node: ast.Call, condition: ast.expr) -> Iterator[Fix]:
         """`len(torch.nonzero(c))`, `.shape[0]` and `.size(0)` of it."""
-        start, end = self._span(node)
+        start, end = self._lines.span(node)
         text = self._lines.text
         is_counted = _LENGTH_OF.search(text, max(0, start - _NEAR), start) is not None
         if not is_counted and _SIZE_OF.match(text, end) is None:
@@ -145,24 +136,20 @@ class Repairs:
             return
         count = f"int(torch.count_nonzero({self._source(condition)}))"
         parent = self._parents.get(node)
-        whole: ast.expr | None = None
-        if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name):
-            whole = parent if parent.func.id == "len" else None
-        elif isinstance(parent, ast.Attribute):
-            outer = self._parents.get(parent)
-            if parent.attr == "shape" and isinstance(outer, ast.Subscript):
-                whole = outer if _is_zero(outer.slice) else None
-            elif parent.attr == "size" and isinstance(outer, ast.Call) and len(outer.args) == 1:
-                whole = outer if _is_zero(outer.args[0]) else None
-        if whole is not None:
-            yield self._fix(whole, count, Applicability.SAFE)
+        outer = None if parent is None else self._parents.get(parent)
+        match parent, outer:
+            case (ast.Call(ast.Name("len")) as whole, _):
+                yield self._fix(whole, count, Applicability.SAFE)
+            case (ast.Attribute(attr="shape"), ast.Subscript(slice=ast.Constant(0)) as whole):
+                yield self._fix(whole, count, Applicability.SAFE)
+            case (ast.Attribute(attr="size"), ast.Call(args=[ast.Constant(0)]) as whole):
+                yield self._fix(whole, count, Applicability.SAFE)
 
     def _assigned(self, target: ast.Subscript, mask: ast.expr, event: Event) -> Iterator[Fix]:
         """`x[mask] = value` for a number, and `x[mask] = y[mask]`."""
-        statement = next((s for s in self._statements(ast.Assign) if s.targets == [target]), None)
-        if statement is None:
-            return
-        if isinstance(mask, (ast.Tuple, ast.Slice)):
+        assignments = (s for s in self._statements if isinstance(s, ast.Assign))
+        statement = next((s for s in assignments if s.targets == [target]), None)
+        if statement is None or isinstance(mask, (ast.Tuple, ast.Slice)):
             return
         value = statement.value
         number = value.operand if isinstance(value, ast.UnaryOp) else value
@@ -190,22 +177,20 @@ class Repairs:
 
     def _accumulated(self, node: ast.Call) -> Iterator[Fix]:
         """`total += loss.item()` in a loop; the total is a tensor then, and may be one."""
-        callee = node.func
-        if not (isinstance(callee, ast.Attribute) and callee.attr == "item"):
+        if not (isinstance(node.func, ast.Attribute) and node.func.attr == "item"):
             return
-        statement = next((s for s in self._statements(ast.AugAssign) if s.value is node), None)
-        if statement is None or not isinstance(statement.op, ast.Add):
-            return
-        total = statement.target
-        if isinstance(total, ast.Name) and may_be_tensor(total.id, self._function, self._parents):
-            text = f"{self._source(callee.value)}.detach()"
-            more = message("shape.total-is-tensor")
-            yield self._fix(node, text, Applicability.UNSAFE, more)
+        for statement in self._statements:
+            match statement:
+                case ast.AugAssign(ast.Name(total), ast.Add(), value) if value is node:
+                    if may_be_tensor(total, self._function, self._parents):
+                        text = f"{self._source(node.func.value)}.detach()"
+                        more = message("shape.total-is-tensor")
+                        yield self._fix(node, text, Applicability.UNSAFE, more)
 
     def _dropped(self, node: ast.Call) -> Iterator[Fix]:
         """`drop_last=True` behind the other arguments; it trains on less, so a person picks it."""
         parts: list[ast.expr | ast.keyword] = [*node.args, *node.keywords]
-        end = max(self._span(part).end for part in parts)
+        end = max(self._lines.span(part).end for part in parts)
         title = message("shape.add-drop-last")
         yield Fix(title, Applicability.MANUAL, (Edit(Span(end, end), ", drop_last=True"),))
 
@@ -223,7 +208,8 @@ class Repairs:
 
         `x[:, 0] > 0` for `x`, or what a reduction leaves of it: `(x > 0).any(-1)`.
         """
-        made = self._assigned_to(mask) or mask
+        assigned = self._assignment(mask)
+        made = mask if assigned is None else assigned.value
         if sum(1 for _ in nodes_below(made)) > _LARGEST_MASK:
             return True  # nothing is seen, and nothing is to be offered
         pending: list[ast.AST] = [made]
@@ -243,20 +229,19 @@ class Repairs:
             pending += ast.iter_child_nodes(node)
         return False
 
-    def _assigned_to(self, name: ast.expr) -> ast.expr | None:
-        """What a name is assigned, if that is done once."""
+    def _assignment(self, name: ast.expr) -> ast.Assign | None:
+        """The statement that assigns a name, if that is done once."""
         if not isinstance(name, ast.Name):
             return None
-        stored = [
-            node
-            for node in self._parents
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-            if node.id == name.id
-        ]
+        stored = [node for node in self._stored if node.id == name.id]
         statement = self._parents.get(stored[0]) if len(stored) == 1 else None
-        if isinstance(statement, ast.Assign) and statement.targets == [stored[0]]:
-            return statement.value
-        return None
+        is_plain = isinstance(statement, ast.Assign) and statement.targets == stored
+        return statement if isinstance(statement, ast.Assign) and is_plain else None
+
+    @property
+    def _stored(self) -> Iterator[ast.Name]:
+        names = (node for node in self._parents if isinstance(node, ast.Name))
+        return (name for name in names if isinstance(name.ctx, ast.Store))
 
     def _is_mask_of(self, mask: ast.expr, owner: ast.expr) -> bool:
         """Whether a mask is computed from the very tensor, element by element."""
@@ -278,20 +263,11 @@ class Repairs:
 
     def _made(self, mask: ast.expr, owner: ast.expr) -> ast.expr:
         """What a name was assigned, if that is clear and what it came from is the same since."""
-        if not isinstance(mask, ast.Name) or not isinstance(owner, ast.Name):
+        statement = self._assignment(mask)
+        if statement is None or not isinstance(owner, ast.Name):
             return mask
-        stored = [
-            node
-            for node in self._parents
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-        ]
-        made = [node for node in stored if node.id == mask.id]
-        statement = self._parents.get(made[0]) if len(made) == 1 else None
-        if not isinstance(statement, ast.Assign) or statement.targets != [made[0]]:
-            return mask
-        if any(node.id == owner.id and node.lineno >= statement.lineno for node in stored):
-            return mask
-        return statement.value
+        changed = any(n.id == owner.id and n.lineno >= statement.lineno for n in self._stored)
+        return mask if changed else statement.value
 
     def _has_torch(self, node: ast.expr) -> bool:
         place = (node.lineno, node.col_offset)
@@ -304,27 +280,17 @@ class Repairs:
         applicability: Applicability,
         more: LocalizedText | str = "",
     ) -> Fix:
-        shown = " ".join(text.split())
-        title = message("shape.use", code=shown, more=more)
-        return Fix(title, applicability, (Edit(self._span(node), text),))
+        title = message("shape.use", code=" ".join(text.split()), more=more)
+        return Fix(title, applicability, (Edit(self._lines.span(node), text),))
 
     def _source(self, node: ast.expr) -> str:
-        return self._lines.text[slice(*self._span(node))]
-
-    def _span(self, node: ast.expr | ast.stmt | ast.keyword) -> Span:
-        start = self._lines.offset(node.lineno, node.col_offset)
-        return Span(start, self._lines.offset(node.end_lineno or 0, node.end_col_offset or 0))
+        return self._lines.text[slice(*self._lines.span(node))]
 
 
 def _is_int(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, int)
 
 
-def _is_zero(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value == 0
-
-
 def _same(first: ast.expr, second: ast.expr) -> bool:
-    return isinstance(first, (ast.Name, ast.Attribute)) and ast.unparse(first) == ast.unparse(
-        second
-    )
+    is_name = isinstance(first, (ast.Name, ast.Attribute))
+    return is_name and ast.unparse(first) == ast.unparse(second)

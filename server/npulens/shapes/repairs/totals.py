@@ -21,11 +21,6 @@ def may_be_tensor(total: str, function: FunctionHere, parents: Mapping[ast.AST, 
     So it is if all that is done with it turns it into a number again, or into a tensor of a type
     and on a device that are named. Lists, texts, comparisons, callers and callees would be given
     a tensor for a float.
-
-    Args:
-        total: The name that is added to.
-        function: The function that keeps it.
-        parents: The parents of the nodes of the function.
     """
     names = [node for node in parents if isinstance(node, ast.Name) and node.id == total]
     shared = [node for node in parents if isinstance(node, (ast.Global, ast.Nonlocal))]

@@ -10,6 +10,7 @@ from npulens.shapes.values.shape_values import (
     Size,
     Tensor,
     Value,
+    is_on_host,
     sources_of,
 )
 from npulens.shapes.values.symbolic_dims import (
@@ -41,9 +42,26 @@ class Applied:
             return self.arguments[index]
         return next((self.keywords[name] for name in names if name in self.keywords), None)
 
+    def number(self, index: int, *names: str, default: int | None = None) -> int | None:
+        """The number that such an argument is, if it is written; `default` if it is left out."""
+        value = self.get(index, *names)
+        if value is None:
+            return default
+        return value.value if isinstance(value, Number) else None
+
     @property
     def first(self) -> Value:
         return self.get(0, "input", "x", "tensor") or UNKNOWN
+
+    @property
+    def shape(self) -> Shape:
+        """The shape of the first argument."""
+        return shape_of(self.first)
+
+    @property
+    def kind(self) -> str:
+        """The type of the first argument, empty if that is not known."""
+        return self.first.kind if isinstance(self.first, Tensor) else ""
 
     @property
     def tensors(self) -> list[Tensor]:
@@ -53,8 +71,7 @@ class Applied:
             if isinstance(value, Tensor):
                 found.append(value)
             elif isinstance(value, Items):
-                parts = value.elements if value.elements is not None else (value.each,)
-                found += (part for part in parts if isinstance(part, Tensor))
+                found += (part for part in value.parts if isinstance(part, Tensor))
         return found
 
     @property
@@ -76,11 +93,8 @@ class Applied:
 
     def moved(self, shape: Shape) -> Tensor:
         """A tensor with the elements of the first argument; the others are lengths."""
-        first = self.first
         fixed = bool(self.tensors) and all(tensor.is_fixed for tensor in self.tensors)
-        if isinstance(first, Tensor):
-            return Tensor(shape, first.kind, first.on_host, fixed)
-        return Tensor(shape, is_fixed=fixed)
+        return Tensor(shape, self.kind, is_on_host(self.first), fixed)
 
 
 def shape_of(value: Value) -> Shape:
@@ -92,9 +106,7 @@ def shape_of(value: Value) -> Shape:
 
 def dim_of(value: Value | None) -> Dim:
     """The length that a number gives a dimension."""
-    if isinstance(value, Number):
-        return Dim(value.text, value.sources, value.is_rest)
-    return ANY_LENGTH
+    return Dim(*value) if isinstance(value, Number) else ANY_LENGTH
 
 
 def sizes(values: Sequence[Value]) -> Shape:

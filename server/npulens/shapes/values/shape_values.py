@@ -1,14 +1,14 @@
 """The values of names while a function is evaluated on shapes."""
 
 import ast
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
+from typing import NamedTuple, TypeGuard
 
 from npulens.graphs.definitions import ClassHere
 from npulens.shapes.values.symbolic_dims import (
     ANY_SHAPE,
     NO_SOURCES,
-    SCALAR,
     Shape,
     Sources,
     joined,
@@ -70,6 +70,11 @@ class Items(NamedTuple):
     elements: "tuple[Value, ...] | None" = None
     sources: Sources = NO_SOURCES
 
+    @property
+    def parts(self) -> "tuple[Value, ...]":
+        """The elements, or what any may be for all of them."""
+        return (self.each,) if self.elements is None else self.elements
+
 
 class Table(NamedTuple):
     """A dictionary with strings for keys."""
@@ -97,11 +102,9 @@ class Layers(NamedTuple):
 
 
 class Closure(NamedTuple):
-    """A nested function or lambda, and what it sees.
+    """A nested function or lambda, and what names around it hold.
 
-    Attributes:
-        node: The function.
-        names: What names around it hold. The closure is one of them, so it refers to nothing else.
+    The closure is one of them, so it refers to nothing else.
     """
 
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -174,14 +177,10 @@ def either(first: Value, second: Value) -> Value:
 
 def _either_list(first: Items, second: Items) -> Items:
     sources = first.sources | second.sources
-    if first.elements is not None and second.elements is not None:
-        if len(first.elements) == len(second.elements):
-            elements = tuple(map(either, first.elements, second.elements))
-            return Items(either(first.each, second.each), elements, sources)
-        if not first.elements:
-            return Items(second.each, None, sources)
-        if not second.elements:
-            return Items(first.each, None, sources)
+    known, others = first.elements, second.elements
+    if known is not None and others is not None and len(known) == len(others):
+        elements = tuple(map(either, known, others))
+        return Items(either(first.each, second.each), elements, sources)
     if first.elements == ():
         return Items(second.each, None, sources)
     if second.elements == ():
@@ -189,9 +188,20 @@ def _either_list(first: Items, second: Items) -> Items:
     return Items(either(first.each, second.each), None, sources)
 
 
+def any_of(values: Iterable[Value]) -> Value:
+    """What is one of several; of none, nothing is known."""
+    known = tuple(values)
+    return reduce(either, known) if known else UNKNOWN
+
+
 def is_on_host(value: Value) -> bool:
     """Whether a value is a tensor in the memory of the host."""
     return isinstance(value, Tensor) and value.on_host
+
+
+def on_device(value: Value) -> TypeGuard[Tensor]:
+    """Whether a value is a tensor that the device has."""
+    return isinstance(value, Tensor) and value.is_sure and not value.on_host
 
 
 def is_on(value: Value | None) -> bool:
@@ -204,7 +214,7 @@ def are_deep(values: "Sequence[Value]", left: int = _DEEPEST) -> bool:
     for value in values:
         inner: Sequence[Value] = ()
         if isinstance(value, Items):
-            inner = (value.each,) if value.elements is None else value.elements
+            inner = value.parts
         elif isinstance(value, Table):
             inner = [entry for _, entry in value.entries]
         if inner and (left == 0 or are_deep(inner, left - 1)):
@@ -216,10 +226,7 @@ def items_of(elements: "tuple[Value, ...]") -> Items:
     """A list of known elements."""
     if are_deep(elements):
         return Items(UNKNOWN)
-    each: Value = UNKNOWN
-    for index, element in enumerate(elements):
-        each = element if index == 0 else either(each, element)
-    return Items(each, elements)
+    return Items(any_of(elements), elements)
 
 
 def sources_of(value: Value) -> Sources:
@@ -233,6 +240,17 @@ def sources_of(value: Value) -> Sources:
     return NO_SOURCES
 
 
-def scalar(kind: str = "") -> Tensor:
-    """A tensor without dimensions."""
-    return Tensor(SCALAR, kind)
+def element_of(value: Value) -> Value:
+    """What a loop over a value gets."""
+    if isinstance(value, Tensor):
+        return value._replace(shape=value.shape.without(0))
+    if isinstance(value, (Items, Layers)):
+        return value.each
+    return CONSTANT if isinstance(value, Size) else UNKNOWN
+
+
+def length_of(value: Value) -> Sources:
+    """What makes the number of elements depend on data."""
+    if isinstance(value, Tensor):
+        return value.shape.at(0).sources
+    return value.sources if isinstance(value, Items) else NO_SOURCES

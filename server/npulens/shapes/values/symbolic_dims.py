@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterable
+from functools import reduce
 from typing import NamedTuple
 
 Sources = frozenset[ast.AST]
@@ -87,11 +88,9 @@ class Shape(NamedTuple):
 
     def inserted(self, index: int, dim: Dim) -> "Shape":
         """The shape with one dimension more, which is at this place then."""
-        if not self.is_open:
+        if not self.is_open or 0 <= index <= len(self.lead):
             place = index if index >= 0 else len(self.lead) + 1 + index
             return self._replace(lead=(*self.lead[:place], dim, *self.lead[place:]))
-        if 0 <= index <= len(self.lead):
-            return self._replace(lead=(*self.lead[:index], dim, *self.lead[index:]))
         if -1 - len(self.tail) <= index < 0:
             place = len(self.tail) + 1 + index
             return self._replace(tail=(*self.tail[:place], dim, *self.tail[place:]))
@@ -152,10 +151,8 @@ def _either(first: Dim, second: Dim) -> Dim:
 
 def broadcast(shapes: Iterable[Shape]) -> Shape:
     """The shape of what is computed element by element."""
-    result: Shape | None = None
-    for shape in shapes:
-        result = shape if result is None else _broadcast(result, shape)
-    return ANY_SHAPE if result is None else result
+    known = tuple(shapes)
+    return reduce(_broadcast, known) if known else ANY_SHAPE
 
 
 def _broadcast(first: Shape, second: Shape) -> Shape:
@@ -173,16 +170,12 @@ def _broadcast(first: Shape, second: Shape) -> Shape:
         return closed(*long[:start], *map(_wider, long[start:], short))
     if first.lead and second.lead and first.is_open and second.is_open:
         lead = tuple(map(_wider, first.lead, second.lead))
-        return Shape(lead, hidden=_outside(first, second, lead))
+        inside = frozenset().union(*(dim.sources for dim in lead))
+        return Shape(lead, hidden=(first.sources | second.sources) - inside)
     known, other = (first, second) if first.sources else (second, first)
     if not other.sources:
         return known
     return opened(first.sources | second.sources)
-
-
-def _outside(first: Shape, second: Shape, lead: tuple[Dim, ...]) -> Sources:
-    inside = frozenset().union(*(dim.sources for dim in lead))
-    return (first.sources | second.sources) - inside
 
 
 def _wider(first: Dim, second: Dim) -> Dim:
