@@ -153,7 +153,10 @@ def covered(found: ShellText, text: str) -> list[Span]:
     spans = list(found.comments)
 
     def take_command(command: Command) -> None:
-        spans.extend(word.span for word in (*command.words, *command.redirects))
+        for word in (*command.words, *command.redirects):
+            spans.append(word.span)
+            for _, inner in word.inner:
+                take(inner)  # the text of its here-documents may stand behind the word
         for heredoc in command.heredocs:
             spans.extend((heredoc.span, heredoc.delimiter))
             line_end = text.find("\n", heredoc.span.end)
@@ -185,7 +188,10 @@ def assert_nothing_is_lost(text: str) -> None:
     assert NOT_COVERED.sub("", "".join(left)) == "", text
 
 
-@pytest.mark.parametrize("script", SCRIPTS)
+BEHIND = "x $(cat <<E)\nbody\nE\nnext\n"
+
+
+@pytest.mark.parametrize("script", [*SCRIPTS, BEHIND])
 def test_nothing_is_lost(script: str) -> None:
     for end in range(len(script) + 1):
         assert_nothing_is_lost(script[:end])
