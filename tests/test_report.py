@@ -266,9 +266,9 @@ class TestSettled:
             ("sub/b.py", 3),
         ]
         first, *_, last = settled.files[0].places
-        assert (first.file_line, first.place, first.code) == (4, "4", "cuda")
+        assert first.at == (4, "4", "cuda")
         assert first.decides == (3, "3", 'device.type == "mps"')
-        assert (last.place, last.why, last.decides) == ("6", "this is text for people", None)
+        assert (last.at.place, last.why, last.decides) == ("6", "this is text for people", None)
 
     def test_the_list_is_bounded_and_says_so(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(page_settled, "MOST_PLACES", 4)

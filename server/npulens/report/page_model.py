@@ -1,13 +1,12 @@
 """What a page about a project says, apart from how it looks."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from npulens.catalog.model import Applicability, Finding, Language, Rule, Severity, Target
 from npulens.catalog.tables import Catalogue
 from npulens.report.locations import FileNames
-from npulens.report.page_folders import Folder
 from npulens.report.snippets import Line
 from npulens.text.document import Document
 from npulens.workspace.files.not_read import NotRead
@@ -203,13 +202,12 @@ class ReasonRow(NamedTuple):
     files: int
 
 
-class Decides(NamedTuple):
-    """What settles a place, such as a condition.
+class CodePlace(NamedTuple):
+    """A piece of code.
 
     Attributes:
         file_line: The line of the file, for links.
         place: The line as it is shown, in a notebook with the cell.
-        code: Its text.
     """
 
     file_line: int
@@ -218,21 +216,11 @@ class Decides(NamedTuple):
 
 
 class SettledPlace(NamedTuple):
-    """A place where nothing is to be done.
+    """A place where nothing is to be done, why, and what decides unless the place itself does."""
 
-    Attributes:
-        file_line: The line of the file, for links.
-        place: The line as it is shown, in a notebook with the cell.
-        code: Its text.
-        why: The reason in words.
-        decides: What decides, or `None` if the place itself does.
-    """
-
-    file_line: int
-    place: str
-    code: str
+    at: CodePlace
     why: str
-    decides: Decides | None
+    decides: CodePlace | None
 
 
 class SettledFile(NamedTuple):
@@ -257,6 +245,32 @@ class Settled(NamedTuple):
     listed: int
     reasons: tuple[ReasonRow, ...]
     files: tuple[SettledFile, ...]
+
+
+@dataclass(slots=True)
+class Folder:
+    """A folder with all that is below it.
+
+    Attributes:
+        name: Its path from the folder above it in the tree.
+        path: Its path from the root, empty for the root.
+        shares: How many files below it are in which state.
+        work: The minutes until all below it runs.
+        folders: Those folders in it in which there are findings, the most laborious first.
+        silent: How many folders in it are without findings.
+    """
+
+    name: str
+    path: str
+    shares: dict[Readiness, int] = field(default_factory=lambda: dict.fromkeys(Readiness, 0))
+    findings: int = 0
+    work: int = 0
+    folders: tuple["Folder", ...] = ()
+    silent: int = 0
+
+    @property
+    def files(self) -> int:
+        return sum(self.shares.values())
 
 
 @dataclass(frozen=True, slots=True)
