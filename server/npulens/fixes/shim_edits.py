@@ -12,7 +12,7 @@ from typing import NamedTuple
 from npulens.catalog.messages import message
 from npulens.catalog.model import Applicability, Edit, Fix, LocalizedText, MigrationStyle
 from npulens.fixes.imports import NOT_UNUSED, running_imports, statement_edit, torch_import
-from npulens.syntax.parsing import module_tree
+from npulens.syntax.parsing import tree_or_none
 from npulens.syntax.values import last_name
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
@@ -80,14 +80,13 @@ def shim_rewrite(text: str, start: int, end: int) -> Fix | None:
     if end > line_start + len(line) or not (takes_out or _TORCH_LINE.match(line)):
         return None
     head = text[: line_start + len(line)]
-    try:
-        body = module_tree(head).body  # only the text before: a line in a string does not parse
-    except (SyntaxError, ValueError, RecursionError):
+    tree = tree_or_none(head)  # only the text before: a line in a string does not parse
+    if tree is None:
         return None
     lines = LineMap(head)
-    use = shim_use(body, head, lines)
+    use = shim_use(tree.body, head, lines)
     if not takes_out:
-        place = torch_import(body, lines)
+        place = torch_import(tree.body, lines)
         if use.shimmed or place is None or _mentions_shim(text):
             return None
         title = message("fix.run-through-shim")

@@ -157,7 +157,8 @@ def _require_nothing_left(original: str, migrated: str, left: Sequence[Finding])
             source = script.source(node)
             raise UnclearError(
                 _line_of(source, node.lineno, original),
-                message("distributed.fails-in-every-process", code=source),
+                "distributed.fails-in-every-process",
+                code=source,
             )
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from npulens.checks.other_files.cmake_targets import cuda_targets
 from npulens.checks.other_files.cpp_bindings import CUDA_SUFFIXES
 from npulens.syntax.bindings import target_names
-from npulens.syntax.parsing import module_tree
+from npulens.syntax.parsing import tree_or_none
 from npulens.syntax.walking import names_in, nodes_below, parents_below
 from npulens.text.kinds import Kind, kind_by_name
 from npulens.workspace.index.contents import Content, Modules
@@ -91,11 +91,8 @@ def extensions_of(modules: Modules, memo: FactMemo) -> dict[Path, list[Extension
 
 def _declared_in(content: Content, memo: FactMemo) -> tuple[_Declared, ...]:
     def answer() -> list[_Declared]:
-        try:
-            tree = module_tree(content.text)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return []
-        return list(_BuildFile(tree).declared())
+        tree = tree_or_none(content.text)
+        return [] if tree is None else list(_BuildFile(tree).declared())
 
     return memo.recall("extensions built", (content.digest,), answer, _read)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from npulens.syntax.parsing import module_tree
+from npulens.syntax.parsing import tree_or_none
 from npulens.syntax.walking import nodes_below
 from npulens.text.kinds import Kind, kind_by_name
 from npulens.workspace.index.contents import Content, Modules
@@ -55,11 +55,8 @@ def _classes(module: Content, memo: FactMemo) -> list[tuple[str, tuple[str, ...]
     """The classes of a module, each with the C++ and CUDA sources that it names."""
 
     def answer() -> list[tuple[str, list[str]]]:
-        try:
-            tree = module_tree(module.text)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return []
-        return [(n.name, list(_sources(n))) for n in tree.body if isinstance(n, ast.ClassDef)]
+        body = getattr(tree_or_none(module.text), "body", ())
+        return [(n.name, list(_sources(n))) for n in body if isinstance(n, ast.ClassDef)]
 
     return memo.recall("classes with sources", (module.digest,), answer, _read_classes)
 
