@@ -47,7 +47,7 @@ def find_project(
     from npulens.workspace.runs.garbage import collect_seldom
 
     collect_seldom()
-    from npulens.workspace.files.discovery import discover
+    from npulens.workspace.files.discovery import discover_for
     from npulens.workspace.index.contents import Contents
     from npulens.workspace.project.extent import whole_projects
     from npulens.workspace.project.project_facts import project_facts
@@ -57,13 +57,7 @@ def find_project(
     from npulens.workspace.runs.run import Checker
 
     configuration, catalogue = chosen
-    found = discover(
-        paths,
-        configuration.exclude,
-        configuration.root,
-        configuration.respect_gitignore,
-        force_exclude,
-    )
+    found = discover_for(configuration, paths, force_exclude)
     known = FactCache(configuration.root, catalogue, configuration) if use_cache else None
     memo = None if known is None else known.memo
     contents = Contents()

@@ -14,7 +14,7 @@ from npulens.text.kinds import Kind, kind_by_first_line, kind_by_name
 from npulens.workspace.files import folders
 from npulens.workspace.files.gitignore import Ignores, ignores_above
 from npulens.workspace.files.not_read import NotRead, Reason
-from npulens.workspace.settings.configuration import absolute
+from npulens.workspace.settings.configuration import Configuration, absolute
 from npulens.workspace.settings.path_patterns import Patterns, read_pattern
 
 _NOT_WALKED = (".pyw", ".jsonc")
@@ -117,6 +117,17 @@ def discover(
         else:
             found.problems[path] = message("error.neither-file-nor-folder")
     return found
+
+
+def discover_for(
+    configuration: Configuration,
+    paths: Sequence[str],
+    force_exclude: bool = False,
+    original: Path | None = None,
+) -> Discovery:
+    """The same with what a configuration leaves out."""
+    exclude, ignores = configuration.exclude, configuration.respect_gitignore
+    return discover(paths, exclude, configuration.root, ignores, force_exclude, original)
 
 
 _Exclusion = Callable[[str], bool]
@@ -300,7 +311,7 @@ class _Walk:
             return Reason.EXCLUDED
         if name == folders.INSTALLED:
             return Reason.INSTALLED
-        if not folders.is_named_like_no_source(name):
+        if name not in folders.ENVIRONMENTS and name not in folders.BUILT:
             return None
         if folder.ignores.tracked.has_folder(folder.known) or folders.is_source(folder.path):
             return None

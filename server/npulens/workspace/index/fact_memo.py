@@ -42,18 +42,17 @@ class FactMemo:
                 another form.
         """
         request = question, about
-        if request in self._found:
-            return cast(_Answer, self._found[request])
-        found = self._found[request] = self._recalled(question, about, answer, read)
-        return found
+        if request not in self._found:
+            self._found[request] = self._recalled(request, answer, read)
+        return cast(_Answer, self._found[request])
 
     def _recalled(
         self,
-        question: str,
-        about: tuple[str, ...],
+        request: tuple[str, tuple[str, ...]],
         answer: Callable[[], Any],
         read: Callable[[Any], _Answer],
     ) -> _Answer:
+        question, about = request
         name = "\0".join((question, *about)).encode("utf-8", "surrogatepass")
         key = blake2b(name, digest_size=16).hexdigest()
         plain = self._requested.get(key, self._known.get(key))

@@ -22,7 +22,7 @@ from npulens.workspace.files.copying import (
     inventory,
     require_unchanged,
 )
-from npulens.workspace.files.discovery import Discovery, discover
+from npulens.workspace.files.discovery import Discovery, discover_for
 from npulens.workspace.files.folders import LOG_FOLDER
 from npulens.workspace.files.git import GitTrees
 from npulens.workspace.files.locking import Lock
@@ -189,14 +189,8 @@ def _not_read(request: Request) -> list[NotRead]:
 
 
 def _discovered(request: Request) -> Discovery:
-    configuration = request.configuration
-    return discover(
-        [str(request.source)],
-        configuration.exclude,
-        configuration.root,
-        configuration.respect_gitignore,
-        original=request.original,
-    )
+    source = [str(request.source)]
+    return discover_for(request.configuration, source, original=request.original)
 
 
 def _places(request: Request, folder: Path, destination: Path) -> tuple[Path, Path]:

@@ -16,8 +16,8 @@ from npulens.text.kinds import Kind, kind_by_name
 from npulens.workspace.index.contents import Content, Modules
 from npulens.workspace.index.fact_memo import FactMemo, text, texts, truth
 from npulens.workspace.project.composed_text import composed_text
+from npulens.workspace.project.optional_kernels import BUILD_FILE, globals_of
 
-_BUILD_FILE = re.compile(r"setup|build|extension", re.IGNORECASE)
 _BUILDERS = b"cpp_extension"
 _EXTENSION = re.compile(r"extension|(?:^|_)ext(?:_|$)", re.IGNORECASE)
 _CUDA, _HOST, _LOADED, _SOME = "cuda", "host", "loaded", "some"
@@ -85,7 +85,7 @@ def extensions_of(modules: Modules, memo: FactMemo) -> dict[Path, list[Extension
     return {
         file: [Extension(file, e[0], frozenset(e[1]), *e[2:]) for e in _declared_in(content, memo)]
         for file, content in modules.items()
-        if _BUILD_FILE.search(file.stem) or _BUILDERS in content.data
+        if BUILD_FILE.search(file.stem) or _BUILDERS in content.data
     }
 
 
@@ -249,12 +249,7 @@ class _BuildFile:
         names = [name for target in owner.targets for name in target_names(target)]
         function = self._function_around(call)
         if function is not None:
-            shared = {
-                name
-                for part in nodes_below(function)
-                if isinstance(part, ast.Global)
-                for name in part.names
-            }
+            shared = globals_of(function)
             names = [name for name in names if name in shared]
         yield from names
 

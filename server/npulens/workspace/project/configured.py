@@ -5,7 +5,7 @@ from bisect import bisect_right
 
 from npulens.workspace.index.contents import Content, Modules
 from npulens.workspace.index.fact_memo import FactMemo, text
-from npulens.workspace.index.re_exports import packages, place_of, re_exported
+from npulens.workspace.index.re_exports import packages, place_of, re_exported, triples
 
 _NAMED = re.compile(
     r"act(?:ivation)?(?:_\w{1,60})?[ \t]*(?::[^=,\n]{1,80})?=[ \t]*[\"'](\w{1,60})[\"']"
@@ -34,7 +34,7 @@ def configured_activations(
         for name, defaults in _classes(content, memo)
     }
     found.update(re_exported(packages(modules), found, memo))
-    return frozenset((path, name, defaults) for (path, name), defaults in found.items())
+    return triples(found)
 
 
 def _may_name(content: Content, memo: FactMemo) -> bool:

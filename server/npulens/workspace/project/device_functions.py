@@ -4,7 +4,7 @@ from npulens.verdicts.device_answers import TRACES
 from npulens.verdicts.device_answers import device_functions as functions_in
 from npulens.workspace.index.contents import Content, Modules
 from npulens.workspace.index.fact_memo import FactMemo, texts
-from npulens.workspace.index.re_exports import packages, place_of, re_exported
+from npulens.workspace.index.re_exports import packages, place_of, re_exported, triples
 
 _TRACES = tuple(trace.encode() for trace in TRACES)
 
@@ -23,7 +23,7 @@ def device_functions(modules: Modules, memo: FactMemo) -> frozenset[tuple[str, s
         for name in _functions(content, memo)
     }
     found.update(re_exported(packages(modules), found, memo))
-    return frozenset((path, name, known) for (path, name), known in found.items())
+    return triples(found)
 
 
 def _may_define(content: Content, memo: FactMemo) -> bool:

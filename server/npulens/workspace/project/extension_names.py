@@ -77,8 +77,7 @@ def _taken(
     for extension in extensions:
         by_name.setdefault(extension.name, []).append(extension)
     for file, content in modules.items():
-        words = import_words(content, memo)
-        if by_name.keys().isdisjoint(words.modules | words.names):
+        if by_name.keys().isdisjoint(import_words(content, memo).all):
             continue
         for each in summary_of(content, memo).imports:
             for parts, is_whole in each.paths(file) if each.level > 0 else ():

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from npulens.catalog.tables import Catalogue
-from npulens.workspace.index.contents import Content, Modules
+from npulens.workspace.index.contents import Modules
 from npulens.workspace.index.fact_memo import FactMemo
 from npulens.workspace.index.import_lines import import_words, imported_modules
 
@@ -30,7 +30,7 @@ def foreign_extensions(
     found = {
         root
         for content in modules.values()
-        if any(map(_FOR_CUDA.fullmatch, _words(content, memo)))
+        if any(map(_FOR_CUDA.fullmatch, import_words(content, memo).all))
         for root in (name.partition(".")[0] for name in imported_modules(content.data))
         if _FOR_CUDA.fullmatch(root)
     }
@@ -39,8 +39,3 @@ def foreign_extensions(
     known = {name.partition(".")[0] for name in catalogue.libraries}
     own = {part for file in files for part in (file.stem.partition(".")[0], *file.parts)}
     return frozenset(found - known - own)
-
-
-def _words(content: Content, memo: FactMemo) -> frozenset[str]:
-    words = import_words(content, memo)
-    return words.modules | words.names

@@ -55,8 +55,9 @@ def _classes(module: Content, memo: FactMemo) -> list[tuple[str, tuple[str, ...]
     """The classes of a module, each with the C++ and CUDA sources that it names."""
 
     def answer() -> list[tuple[str, list[str]]]:
-        body = getattr(tree_or_none(module.text), "body", ())
-        return [(n.name, list(_sources(n))) for n in body if isinstance(n, ast.ClassDef)]
+        tree = tree_or_none(module.text)
+        classes = () if tree is None else (n for n in tree.body if isinstance(n, ast.ClassDef))
+        return [(node.name, list(_sources(node))) for node in classes]
 
     return memo.recall("classes with sources", (module.digest,), answer, _read_classes)
 

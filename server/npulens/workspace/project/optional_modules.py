@@ -82,8 +82,7 @@ class _Importers:
         self._built = built
         self._by_word: dict[str, list[Path]] = {}
         for file, content in modules.items():
-            words = import_words(content, memo)
-            for word in words.modules | words.names:
+            for word in import_words(content, memo).all:
                 self._by_word.setdefault(word, []).append(file)
 
     def naming(self, words: Iterable[str]) -> list[Path]:

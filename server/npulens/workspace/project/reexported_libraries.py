@@ -1,7 +1,7 @@
 """Modules of libraries that modules of a project re-export: `from .common import torch`."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from pathlib import Path, PurePath
 
@@ -10,7 +10,7 @@ from npulens.workspace.index.contents import Content, Modules
 from npulens.workspace.index.fact_memo import FactMemo
 from npulens.workspace.index.import_lines import import_words, imported_from
 from npulens.workspace.index.module_summary import summary_of
-from npulens.workspace.index.re_exports import place_of, re_exported
+from npulens.workspace.index.re_exports import place_of, re_exported, triples
 
 _STAR = b"import *"
 _TRACES = (b"cuda", b"nccl", b"DataParallel")
@@ -65,7 +65,7 @@ def reexported_libraries(modules: Modules, memo: FactMemo, libraries: AbstractSe
         if new.keys() <= known.keys():
             break
         known = {**new, **known}
-    return _facts(known)
+    return triples(known)
 
 
 def _importing(
@@ -86,10 +86,6 @@ def _importing(
     for file, brought in providers.items():
         if not brought.isdisjoint(taken[PurePath(place_of(file)).name]):
             yield file, modules[file]
-
-
-def _facts(known: Mapping[tuple[str, str], LibraryName]) -> _Facts:
-    return frozenset((path, name, each) for (path, name), each in known.items())
 
 
 def _takes(content: Content, memo: FactMemo) -> bool:

@@ -20,7 +20,7 @@ from npulens.text.document import Document
 from npulens.workspace.index.contents import Content, Modules
 from npulens.workspace.index.fact_memo import FactMemo, text, texts
 from npulens.workspace.index.import_lines import import_words
-from npulens.workspace.index.re_exports import PACKAGE, packages, place_of, re_exported
+from npulens.workspace.index.re_exports import PACKAGE, packages, place_of, re_exported, triples
 
 _ROUNDS = 3
 """How many functions a result may be returned through."""
@@ -71,15 +71,7 @@ def returned_shapes(
         wanted = {
             f: _calling(modules[f], names, called, memo, cut) for f, names in candidates.items()
         }
-    return _facts(found).members.returned_shapes
-
-
-def _facts(found: Found) -> ProjectFacts:
-    return ProjectFacts(
-        members=ModuleMembers(
-            frozenset((path, name, shape) for (path, name), shape in found.items())
-        )
-    )
+    return triples(found)
 
 
 def _imported_functions(
@@ -196,7 +188,7 @@ def _evaluated(
     found: Found,
     memo: FactMemo,
 ) -> Iterator[tuple[tuple[str, str], ReturnedShape]]:
-    project = _facts(found)
+    project = ProjectFacts(members=ModuleMembers(triples(found)))
     others = blake2b(repr(sorted(project.members.returned_shapes)).encode("utf-8", "surrogatepass"))
     for file, names in wanted.items():
         if not names:

@@ -7,10 +7,7 @@ from pathlib import Path
 
 from npulens.analysis import analyze_shapes
 from npulens.catalog.tables import Catalogue
-from npulens.text.decoding import UndecodableSource
-from npulens.text.document import Document
-from npulens.text.notebooks import UnreadableNotebook
-from npulens.text.sources import read_source
+from npulens.workspace.verifying.original_lines import document_in
 from npulens.workspace.verifying.outcomes import Site
 
 
@@ -79,9 +76,8 @@ def agree(
 
 def _findings(folder: Path, path: str, catalogue: Catalogue) -> Iterator[tuple[int, int, str]]:
     """The first and last line of each finding in a file, and its rule; lines are those of a run."""
-    try:
-        document = Document(path, read_source(path, (folder / path).read_bytes()).text)
-    except (OSError, UndecodableSource, UnreadableNotebook):
+    document = document_in(folder, path)
+    if document is None:
         return
     for ranked in analyze_shapes(document, catalogue).ranked:
         rule = catalogue.rule_named(ranked.hotspot.rule)
