@@ -30,7 +30,7 @@ class Project(NamedTuple):
     problems: "Sequence[FileReport]"
     checker: "Checker"
     cache: "FindingCache | None"
-    not_read: "Sequence[NotRead]"
+    not_read: "list[NotRead]"
 
 
 def find_project(
