@@ -38,13 +38,7 @@ _REPORTS = {
 
 
 def make_report(form: str, language: "Language", on_terminal: bool) -> "Report":
-    """The report of this form.
-
-    Args:
-        form: `human`, or a key of the table above.
-        language: The language of messages.
-        on_terminal: Whether it goes to standard output, in colour if that is a terminal.
-    """
+    """The report of this form, in colour if it goes to a terminal."""
     if form == "human":
         from npulens.report.human import HumanReport
 

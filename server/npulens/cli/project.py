@@ -21,7 +21,6 @@ class Project(NamedTuple):
     Attributes:
         files: The files, in a fixed order.
         problems: A report for each path that cannot be used.
-        checker: Checks the files.
         cache: What it knows from earlier runs, or `None`.
         not_read: What there is besides the files that npulens could read, and why it is not.
     """
@@ -36,14 +35,7 @@ class Project(NamedTuple):
 def find_project(
     paths: Sequence[str], chosen: Settings, use_cache: bool, force_exclude: bool = False
 ) -> Project:
-    """The files at and below the paths.
-
-    Args:
-        paths: What the user names.
-        chosen: The settings.
-        use_cache: Whether what earlier runs found counts.
-        force_exclude: Whether what is excluded is left out even where it is named.
-    """
+    """The files at and below the paths."""
     from npulens.workspace.runs.garbage import collect_seldom
 
     collect_seldom()

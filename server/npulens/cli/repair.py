@@ -23,9 +23,7 @@ class Repair:
     """A run of fixes.
 
     Attributes:
-        project: The files.
         work: What to do with each, such as `fix_safely`.
-        jobs: How many processes to use, or `None`.
         files: How many files were changed so far, or would be.
         findings: How many findings were settled by that.
     """
@@ -38,9 +36,6 @@ class Repair:
 
     def write(self, allow_dirty: bool) -> "Iterator[FileReport]":
         """Fix the files, and say what is left to be done in each.
-
-        Args:
-            allow_dirty: Do so even where git could not take it back.
 
         Raises:
             Refusal: A git tree has changes that are in no commit.
@@ -84,11 +79,7 @@ class Repair:
 
 
 def clean_trees(files: "Iterable[Path]", outcome: "MessageId") -> "GitTrees":
-    """The git trees of files, all of which are committed.
-
-    Args:
-        files: The files.
-        outcome: The text around the reason if they are not.
+    """The git trees of files, all of which are committed; else it is said that this is the outcome.
 
     Raises:
         Refusal: A git tree has changes that are in no commit.

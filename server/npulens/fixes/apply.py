@@ -48,7 +48,6 @@ class FixedText:
     """What became of a text.
 
     Attributes:
-        text: The text with fixes applied.
         applied: The findings whose fixes were applied, with their places in the text of their pass.
         refused: Findings whose fixes would have left code that does not parse; none of them is
             applied.

@@ -24,10 +24,7 @@ class Loader(NamedTuple):
 
     Attributes:
         statement: What assigns it.
-        call: Its construction.
-        dataset: The first argument.
         shuffle: The node of `shuffle=True`, or of `True` as the third argument.
-        shuffles: What `shuffle` is.
     """
 
     statement: ast.stmt

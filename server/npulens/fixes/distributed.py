@@ -40,13 +40,7 @@ _FUNCTIONS = frozenset(
 
 
 def one_process_per_card(tree: ast.Module, text: str, known: Known) -> tuple[Edit, ...]:
-    """The edits that make a script run in one process for each card; none if it is not clear.
-
-    Args:
-        tree: The script.
-        text: Its text.
-        known: What is known for its conditions.
-    """
+    """The edits that make a script run in one process for each card; none if it is not clear."""
     if ALREADY_SEVERAL_PROCESSES.search(text) or BACKWARD not in text:
         return ()
     try:
@@ -64,10 +58,6 @@ def wraps_in_data_parallel(script: Script) -> bool:
 
 def process_per_card(script: Script, known: Known) -> tuple[Edit, ...]:
     """The same for a script that is known to train and to wrap a model in `DataParallel`.
-
-    Args:
-        script: The script.
-        known: What is known for its conditions.
 
     Raises:
         UnclearError: It is not clear how.

@@ -23,7 +23,6 @@ class Leftover(NamedTuple):
     """An edit that takes one away.
 
     Attributes:
-        name: What was imported.
         edit: The edit, in the text after the fixes.
     """
 
@@ -36,10 +35,6 @@ def leftovers(before: str, after: str) -> list[Leftover]:
 
     Only imports go whose name was used before: what nobody used was there for its effect, or for
     others. Those in a `try` or an `if` stay, where they check whether a library is there.
-
-    Args:
-        before: The module as it was.
-        after: The same with all fixes.
     """
     old, new = tree_or_none(before), tree_or_none(after)
     if old is None or new is None:

@@ -114,11 +114,7 @@ def _value_of(argument: ast.expr | ast.keyword) -> ast.expr | None:
 
 
 class _Numbers:
-    """By which expression a script names its card, which has to be the same all over.
-
-    Args:
-        script: The script.
-    """
+    """By which expression a script names its card, which has to be the same all over."""
 
     def __init__(self, script: Script) -> None:
         self.script = script

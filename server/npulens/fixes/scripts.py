@@ -45,7 +45,6 @@ class Home(NamedTuple):
     """The block of statements that a script runs: a function, the main guard or the module.
 
     Attributes:
-        body: Its statements.
         scope: Where its names are looked up.
         first: The statement before which the process group is made.
     """
@@ -90,7 +89,6 @@ class Script(NamedTuple):
     """A module that is run, with what is looked up in it again and again.
 
     Attributes:
-        tree: The module.
         lines: Its text.
         module: Its names.
         cards: How its processes take their cards, if each is to have one.

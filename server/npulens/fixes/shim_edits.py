@@ -66,13 +66,7 @@ def shim_use(body: Sequence[ast.stmt], text: str, lines: LineMap) -> ShimUse:
 
 
 def shim_rewrite(text: str, start: int, end: int) -> Fix | None:
-    """What can be done about the shim at a place: import it beside torch, or take it out again.
-
-    Args:
-        text: The text of a document.
-        start: Where a selection starts: on an import of torch or of the shim.
-        end: Where it ends.
-    """
+    """What can be done about the shim where it or torch is imported: import it, or take it out."""
     line_start = text.rfind("\n", 0, start) + 1
     line_end = text.find("\n", start)
     line = text[line_start : line_end if line_end >= 0 else len(text)]

@@ -68,12 +68,6 @@ class Caution(NamedTuple):
 def distribute(text: str, model: str, known: Known, cards: Cards = NPU_CARDS) -> tuple[Edit, ...]:
     """The edits that make a script train in one process for each card.
 
-    Args:
-        text: The script.
-        model: The variable that holds the model.
-        known: What is known for conditions.
-        cards: How a process takes its card.
-
     Raises:
         UnclearError: It is not clear how; the reason says what and where.
     """
@@ -286,12 +280,7 @@ _CAUTIONS: Sequence[tuple[re.Pattern[str], MessageId]] = (
 
 
 def cautions(text: str, distributed: str) -> list[Caution]:
-    """What to know of a script that became distributed.
-
-    Args:
-        text: The script as it was; lines are counted in it.
-        distributed: The script as it is.
-    """
+    """What to know of a script that became distributed; lines are those of the first text."""
     found = [Caution(1, message("distributed.of-all"))]
     if "DistributedSampler(" in distributed and ".set_epoch(" not in distributed:
         found.append(Caution(1, message("distributed.no-epoch")))

@@ -216,13 +216,7 @@ def wording_of(each: LeftOut, language: Language) -> str:
 
 
 def migration_summary(log: ChangeLog, place: str | None, language: Language) -> str:
-    """What a migration came to, in a line or two.
-
-    Args:
-        log: The migration.
-        place: The migrated tree, if it is shown.
-        language: The language to say it in.
-    """
+    """What a migration came to, in a line or two, which begins with the migrated tree if shown."""
     what = message(
         "log.summary",
         files=log.files,

@@ -20,8 +20,6 @@ class Results:
     """What a run over a project found.
 
     Attributes:
-        title: The name of the project.
-        files: What the check of each file came to.
         catalogue: The rules it was checked with.
         target: What it was checked for.
         names: How files are named and linked.
@@ -61,7 +59,6 @@ class Entry:
         work: Whether it has to be dealt with before the code runs; the others are advice.
         file_line: The line of the file, for links.
         place: Line and column as they are shown, in a notebook with the cell.
-        line: The line it is in.
     """
 
     file: int
@@ -103,7 +100,6 @@ class ScriptRow:
     """A script that somebody starts, judged by all that it imports.
 
     Attributes:
-        file: The script.
         readiness: The worst state of a file that it imports, or its own.
         files: How many files that use PyTorch it imports, itself among them.
         in_state: How many of them are in that state.
@@ -235,8 +231,6 @@ class Settled(NamedTuple):
     """All such places.
 
     Attributes:
-        number: How many there are.
-        listed: How many of them are listed.
         reasons: Why, the most frequent reason first.
         files: Where; of many places the first ones.
     """

@@ -29,13 +29,7 @@ MOST_PLACES = 1_000
 def settled_of(
     reports: Sequence[FileReport], rows: Sequence[FileRow], language: Language
 ) -> Settled:
-    """What is settled in the files of a page.
-
-    Args:
-        reports: What the check of each file came to.
-        rows: The files as the page shows them.
-        language: The language to say it in.
-    """
+    """What is settled in the files of a page."""
     files: list[SettledFile] = []
     room = MOST_PLACES
     for report, row in zip(reports, rows, strict=True):

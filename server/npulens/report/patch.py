@@ -14,10 +14,7 @@ _MOST_COMPARED = 20_000
 def patch(path: str, before: bytes, after: bytes) -> bytes:
     """The patch that turns a file from `before` into `after`.
 
-    Args:
-        path: The file as the user names it; below the current folder the patch names it from there.
-        before: What it holds.
-        after: What it shall hold.
+    It names a file below the current folder from there.
     """
     name = _relative(path)
     old, new = _quoted(f"a/{name}"), _quoted(f"b/{name}")

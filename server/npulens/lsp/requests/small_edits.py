@@ -19,10 +19,6 @@ def small_edits(text: str, edit: Edit) -> list[Edit]:
     """Edits that do the same, each of the words in a line that differ, where the lines are alike.
 
     Where lines come or go, or become others, they belong together and the edit is left as it is.
-
-    Args:
-        text: What is edited.
-        edit: An edit of whole lines.
     """
     old, new = _LINE.findall(text[edit.span.start : edit.span.end]), _LINE.findall(edit.replacement)
     if len(old) != len(new):

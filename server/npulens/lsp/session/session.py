@@ -198,10 +198,7 @@ class Session:
     ) -> None:
         """Look up what counts for documents; what differs is analysed anew.
 
-        Args:
-            documents: Which documents.
-            rules: Rule files have changed.
-            projects: Other files of projects have.
+        Rule files, or other files of projects, are read again where they have changed.
         """
         self._looks.read_again(rules=rules, projects=projects)
         for opened in list(documents):

@@ -30,7 +30,6 @@ class LeftOut(NamedTuple):
 
     Attributes:
         path: Where it is, from the root of the tree.
-        reason: Why.
         target: Where a link leads, as it says, or empty.
     """
 
@@ -56,7 +55,6 @@ class Inventory:
 
     Attributes:
         folders: Those to copy, each after the one that it is in, from the root of the tree.
-        files: Those to copy.
         links: Those to make anew, with what they shall say.
         left_out: All others; of a folder nothing is named that is in it.
     """

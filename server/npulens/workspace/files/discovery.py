@@ -39,7 +39,6 @@ class Discovery:
 
     Attributes:
         files: The files, each once, those of a folder in a fixed order.
-        folders: The folders that were named.
         problems: The paths and folders that cannot be used, and why.
         passed_over: The files and folders below those that are not taken, and why.
     """
@@ -218,7 +217,6 @@ class _Place(NamedTuple):
         path: As it is named.
         real: With all links resolved.
         known: The same where git knows it, which is elsewhere if this is a copy.
-        ignores: What git ignores there.
     """
 
     path: str

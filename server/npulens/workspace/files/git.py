@@ -19,10 +19,7 @@ class GitTrees:
     """The working trees that some files are in, each queried once."""
 
     def __init__(self, files: Iterable[Path]) -> None:
-        """Find the trees.
-
-        Args:
-            files: The files, links among them for what they lead to.
+        """Find the trees of files; a link counts for what it leads to.
 
         Raises:
             GitError: It cannot be known what is committed.

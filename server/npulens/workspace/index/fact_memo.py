@@ -14,9 +14,6 @@ class FactMemo:
 
     They are plain data, as JSON has, so that they can be written down. What comes back from there
     may be anything, so it is looked at before it is believed.
-
-    Args:
-        known: The answers of earlier runs, by their keys.
     """
 
     def __init__(self, known: Mapping[str, Any] | None = None) -> None:
@@ -73,11 +70,6 @@ class FactMemo:
 
         All those about one content are kept together, for finding each alone takes as long as to
         search a file for a word.
-
-        Args:
-            question: A name for it.
-            about: A digest of all that the answer depends on.
-            answer: Finds the answer.
         """
         known = self.recall("truths", (about,), dict, _truths)
         found = known.get(question)

@@ -34,11 +34,6 @@ def re_exported(
     """What is known of names, under those by which modules have them from others.
 
     What says of itself that it is not public is not taken by a star.
-
-    Args:
-        modules: The modules that are looked at.
-        known: What is known of some, by the place of their module and their name.
-        memo: What is known of the modules.
     """
     facts = triples(known)
     names = {name for _, name in known}

@@ -67,7 +67,6 @@ class Distribution:
     Attributes:
         entry: The script, from the root of the tree.
         model: The variable that holds the model.
-        style: How it shall look.
     """
 
     entry: str

@@ -36,11 +36,9 @@ class Extension(NamedTuple):
     """An extension module as a file declares it.
 
     Attributes:
-        file: The file that builds it.
         module: Its name, with that of its package as far as that is known.
         sources: What it is made of, as names without folders.
         is_cuda: It is made of CUDA code.
-        line: Where it is declared.
         bound: Names of the module that hold what `load` gave, of an extension that is built when
             the program runs; others can be imported.
         is_loaded: It is built when the program runs.
@@ -77,10 +75,7 @@ class _Declared(NamedTuple):
 def extensions_of(modules: Modules, memo: FactMemo) -> dict[Path, list[Extension]]:
     """The extension modules that the Python files of a project build, by file.
 
-    Args:
-        modules: The files; those are read that build something by their names, or that use
-            PyTorch's builders.
-        memo: What is known of them.
+    Files are read that build something by their names, or that use PyTorch's builders.
     """
     return {
         file: [Extension(file, e[0], frozenset(e[1]), *e[2:]) for e in _declared_in(content, memo)]
@@ -111,12 +106,7 @@ def _read_one(
 
 
 def cmake_extensions(files: Mapping[Path, Content], memo: FactMemo) -> list[Extension]:
-    """The modules that CMake builds of CUDA code.
-
-    Args:
-        files: Files for CMake.
-        memo: What is known of them.
-    """
+    """The modules that CMake builds of CUDA code."""
 
     def answer(content: Content) -> list[_Declared]:
         return [
@@ -134,11 +124,7 @@ def cmake_extensions(files: Mapping[Path, Content], memo: FactMemo) -> list[Exte
 
 
 class _BuildFile:
-    """A file that may build extensions.
-
-    Args:
-        tree: Its tree.
-    """
+    """A file that may build extensions."""
 
     def __init__(self, tree: ast.Module) -> None:
         self._nodes = list(nodes_below(tree))

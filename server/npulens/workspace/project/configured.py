@@ -21,12 +21,7 @@ _Defaults = tuple[tuple[str, str], ...]
 def configured_activations(
     modules: Modules, memo: FactMemo
 ) -> frozenset[tuple[str, str, _Defaults]]:
-    """Classes of configurations with the activations that they name, by their attributes.
-
-    Args:
-        modules: The Python files of the project.
-        memo: What is known of them.
-    """
+    """Classes of configurations with the activations that they name, by their attributes."""
     found = {
         (place_of(file), name): defaults
         for file, content in modules.items()

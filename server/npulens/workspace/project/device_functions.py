@@ -10,12 +10,7 @@ _TRACES = tuple(trace.encode() for trace in TRACES)
 
 
 def device_functions(modules: Modules, memo: FactMemo) -> frozenset[tuple[str, str, bool]]:
-    """The functions, by the paths of their modules without ending and their names.
-
-    Args:
-        modules: The Python files of the project.
-        memo: What is known of them.
-    """
+    """The functions, by the paths of their modules without ending and their names."""
     found = {
         (place_of(file), name): True
         for file, content in modules.items()

@@ -33,15 +33,7 @@ def extension_facts(
     contents: Contents,
     memo: FactMemo,
 ) -> tuple[ExtensionFacts, OptionalFacts]:
-    """The CUDA code of a project, and what the project does without.
-
-    Args:
-        files: All its files, C++ and CUDA sources among them.
-        modules: Its Python files.
-        catalogue: Says which libraries matter.
-        contents: Reads the files.
-        memo: What is known of contents.
-    """
+    """The CUDA code of a project, and what the project does without."""
     built = extensions_of(modules, memo)
     cmake = [file for file in files if kind_by_name(str(file)) is Kind.CMAKE]
     extensions = [extension for found in built.values() for extension in found]

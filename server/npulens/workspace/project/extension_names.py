@@ -22,12 +22,6 @@ def extension_names(
 
     An extension lies in its package below the folder that builds it, or wherever a module takes it
     from by a relative import that no file of Python answers.
-
-    Args:
-        extensions: What the project builds.
-        modules: Its Python files that hold anything.
-        files: All its files.
-        memo: What is known of them.
     """
     of_cuda = [extension for extension in extensions if extension.is_cuda]
     if not of_cuda:

@@ -13,10 +13,6 @@ def whole_projects(found: Discovery, configuration: Configuration) -> tuple[list
 
     What is known of a project then does not depend on which of its files were named. Where nothing
     marks a project, it is what was named.
-
-    Args:
-        found: The files.
-        configuration: Says what of a project does not count.
     """
     files = [absolute(file) for file in found.files]
     named = [absolute(folder) for folder in found.folders]

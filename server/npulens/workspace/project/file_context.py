@@ -32,7 +32,6 @@ class FileContext:
     """What counts for one file.
 
     Attributes:
-        configuration: Its settings.
         catalogue: The rules that they request.
         project: What the file cannot know of its project.
         shim: Whether `transfer_to_npu` is in force where it runs.

@@ -19,14 +19,7 @@ _FOR_CUDA = re.compile(r"(?:\w+_)?cuda_\w+|\w+_cuda", re.IGNORECASE)
 def foreign_extensions(
     files: Iterable[Path], modules: Modules, catalogue: Catalogue, memo: FactMemo
 ) -> frozenset[str]:
-    """The names of such modules, as far as no rule speaks of them.
-
-    Args:
-        files: The files of the project.
-        modules: Its Python files.
-        catalogue: Has the libraries that are known.
-        memo: What is known of the modules.
-    """
+    """The names of such modules, as far as no rule speaks of them."""
     found = {
         root
         for content in modules.values()

@@ -19,12 +19,7 @@ _NPU_FOLDERS = frozenset({"npu", "ascend"})
 
 
 def npu_builders(modules: Modules, memo: FactMemo) -> frozenset[Path]:
-    """The sources of operators that a class of the same name builds for the NPU.
-
-    Args:
-        modules: The Python files of the project.
-        memo: What is known of them.
-    """
+    """The sources of operators that a class of the same name builds for the NPU."""
     for_npu: dict[Path, set[str]] = {}
     for file, content in modules.items():
         if file.parent.name in _NPU_FOLDERS:

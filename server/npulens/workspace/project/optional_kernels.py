@@ -43,13 +43,7 @@ class OptionalKernels(NamedTuple):
 
 
 def optional_kernels(sources: Iterable[Path], modules: Modules, memo: FactMemo) -> OptionalKernels:
-    """Of some C++ and CUDA files that bind operators those which need not be ported.
-
-    Args:
-        sources: The files.
-        modules: The Python files of the project.
-        memo: What is known of them.
-    """
+    """Of some C++ and CUDA files that bind operators those which need not be ported."""
     loaders = {source: _loaders(source, modules, memo) for source in sources}
     named: dict[Path, set[str]] = {}
     for source, files in loaders.items():

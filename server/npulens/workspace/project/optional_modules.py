@@ -70,10 +70,7 @@ def optional_parts(
 class _Importers:
     """Who imports the modules of a project, and whether under a condition.
 
-    Args:
-        modules: Its Python files.
-        memo: What is known of them.
-        built: The names by which they take what the project builds of CUDA code.
+    `built` are the names by which they take what the project builds of CUDA code.
     """
 
     def __init__(self, modules: Modules, memo: FactMemo, built: frozenset[str]) -> None:

@@ -35,11 +35,6 @@ def reexported_libraries(modules: Modules, memo: FactMemo, libraries: AbstractSe
 
     Only modules are looked at from which some file takes everything, or something called `torch`,
     those that they take from, and those that import a library that the NPU does not have.
-
-    Args:
-        modules: The Python files of the project.
-        memo: What is known of them.
-        libraries: The roots of libraries that the NPU does not have.
     """
     takers = [file for file, content in modules.items() if _takes(content, memo)]
     sources = dict(_importing(modules, memo, libraries))

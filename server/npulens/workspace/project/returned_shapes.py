@@ -44,13 +44,7 @@ Names = dict[Path, tuple[str, ...]]
 def returned_shapes(
     modules: Modules, catalogue: Catalogue, memo: FactMemo
 ) -> frozenset[tuple[str, str, ReturnedShape]]:
-    """What functions return, by the paths of their modules without ending and their names.
-
-    Args:
-        modules: The Python files of the project.
-        catalogue: The rules.
-        memo: What is known of the modules.
-    """
+    """What functions return, by the paths of their modules without ending and their names."""
     cut = _Cut()
     imported = frozenset().union(*(import_words(each, memo).names for each in modules.values()))
     candidates = {

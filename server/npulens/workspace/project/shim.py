@@ -47,7 +47,6 @@ class _Source:
 
     Attributes:
         imports: What it imports, in order.
-        has_shim: The shim is among that.
         acts: Read as a script, it does something: it has a main guard, or top-level calls, which
             may be assigned where it defines nothing.
         names_cuda: It holds "cuda" or "nccl".
@@ -62,8 +61,7 @@ class _Source:
 class ShimFinder:
     """Finds out about the shim in a tree; called again, it reads only what has changed.
 
-    Args:
-        contents: What was read of its files already; a later look has none.
+    `contents` has what was read of its files already; a later look has none.
     """
 
     def __init__(self, contents: Contents | None = None) -> None:
@@ -99,12 +97,7 @@ class ShimFinder:
         return self._states
 
     def scripts_without_shim(self, files: Iterable[Path], root: Path) -> list[Path]:
-        """The scripts of a tree that run with torch, or lead to it, but not under the shim.
-
-        Args:
-            files: The Python files of the tree.
-            root: Its folder.
-        """
+        """The scripts of a tree that run with torch, or lead to it, but not under the shim."""
         paths = [str(absolute(file)) for file in files]
         tree = _Tree(str(absolute(root)), {path: self._read(path, None)[1] for path in paths})
         return [Path(path) for path in tree.scripts_without_shim()]
@@ -188,11 +181,7 @@ class _Tree:
         self._targets: dict[str, list[tuple[str | None, bool]]] = {}
 
     def states(self, *, is_wanted: bool) -> dict[str, Shim]:
-        """For each file, whether the shim is there when scripts have imported it.
-
-        Args:
-            is_wanted: Whether scripts that start without it are reported.
-        """
+        """For each file, whether the shim is there when scripts have imported it."""
         imported = {t for path in self._sources for t, _ in self._edges(path) if t != path}
         started = [path for path in self._sources if path not in imported]
         shimmed = self._leading_to_shim()

@@ -23,13 +23,7 @@ _Facts = frozenset[tuple[str, str, _Methods]]
 
 
 def tensor_method_overrides(modules: Modules, catalogue: Catalogue, memo: FactMemo) -> _Facts:
-    """The classes and functions, by the paths of their modules without ending and their names.
-
-    Args:
-        modules: The Python files of the project.
-        catalogue: Has the methods.
-        memo: What is known of the modules.
-    """
+    """The classes and functions, by the paths of their modules without ending and their names."""
     heads = [f"def {name}(".encode() for name in catalogue.methods]
     wanted = frozenset(catalogue.methods) | {f"{name}()" for name in catalogue.methods}
     found: dict[tuple[str, str], _Methods] = {}

@@ -32,12 +32,8 @@ def check_in_background(
 ) -> Iterator[PackedReport]:
     """Check files; the reports come in the order of the paths, until the work is cancelled.
 
-    Args:
-        paths: The files.
-        checker: Checks them.
-        is_cancelled: Called again and again; whether to stop.
-        keeps: Whether processes use `.npulens_cache` as `npulens check` does. A few files are
-            checked without it: that takes less time than to read it.
+    If it `keeps` what it finds, processes use `.npulens_cache` as `npulens check` does. A few files
+    are checked without it: that takes less time than to read it.
     """
     if len(paths) < _TOO_FEW:
         for path in paths:

@@ -29,9 +29,7 @@ class FileState:
     """What is found in a file; small, since there may be thousands.
 
     Attributes:
-        path: The file.
         file_context: What counted for it.
-        report: What the check came to.
         serial: Its number, which no other state has.
     """
 
@@ -55,8 +53,6 @@ class _Folder:
     """What is known of a folder.
 
     Attributes:
-        file_context: What counts for its files.
-        settings: The settings of that look.
         stamps: Its files as they were when last looked at.
         looked: When that was, and how many changes had been reported then.
         known: The state of each file, and the stamp for which it holds.

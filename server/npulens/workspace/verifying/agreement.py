@@ -27,11 +27,8 @@ class AgreedPlace:
     """One line.
 
     Attributes:
-        agreement: Who saw it.
         path: Relative to the folder of the project.
         line: The first line, from 1.
-        codes: The rules of the findings there.
-        sites: What the run saw there.
         cell: In a notebook the cell, from 1, from whose start the line counts.
     """
 
@@ -46,14 +43,7 @@ class AgreedPlace:
 def agree(
     folder: Path, files: Iterable[str], catalogue: Catalogue, seen: Sequence[Site]
 ) -> list[AgreedPlace]:
-    """Put findings and observations of files side by side.
-
-    Args:
-        folder: The project that was run.
-        files: The paths below it of the files that were run or imported.
-        catalogue: The rules.
-        seen: What the run saw.
-    """
+    """Put findings and observations of files side by side."""
     found: list[AgreedPlace] = []
     covered: set[Site] = set()
     spans: dict[tuple[str, int, int], set[str]] = {}

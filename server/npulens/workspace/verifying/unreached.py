@@ -29,12 +29,7 @@ class Unreached(NamedTuple):
 
 
 def unreached(text: str, reached: Collection[int]) -> tuple[Unreached, ...]:
-    """The functions that no process entered, and the lines of others that none came to.
-
-    Args:
-        text: The script.
-        reached: The lines that were run.
-    """
+    """The functions that no process entered, and the lines of others that none came to."""
     tree = tree_or_none(text)
     return () if tree is None else tuple(_of_block(tree.body, frozenset(reached), ""))
 

@@ -102,11 +102,6 @@ def verify(
 ) -> Verification:
     """Run the project on the emulated NPU.
 
-    Args:
-        request: The options of the run.
-        catalogue: The rules.
-        is_cancelled: Asked meanwhile whether nobody waits for it any more.
-
     Raises:
         CancelledRunError: Nobody does.
         CannotVerifyError: There is no PyTorch that the emulator can work with.

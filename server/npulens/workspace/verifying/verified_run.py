@@ -58,7 +58,6 @@ class Task:
     Attributes:
         script: The path of the script or notebook below the folder of the project, or None.
         module: The name of the module, or None.
-        arguments: What the script is given.
         processes: How many processes to start as a launcher would, or None for one without.
     """
 
@@ -136,8 +135,6 @@ class RunResult:
         reports: Those of the processes, the started ones first, by rank.
         timed_out: Whether it was ended by the limit of seconds.
         code: The exit code of the first process that failed, or 0.
-        output: The last lines that were printed.
-        limits: When it was to end.
     """
 
     reports: tuple[dict[str, Any], ...]
