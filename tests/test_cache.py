@@ -343,8 +343,8 @@ class TestFacts:
         self, project: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         paths: list[str] = []
-        read = contents_module._read
-        monkeypatch.setattr(contents_module, "_read", lambda path: paths.append(path) or read(path))
+        read = contents_module.read
+        monkeypatch.setattr(contents_module, "read", lambda path: paths.append(path) or read(path))
         (project / "pack/shim.py").write_text("from torch_npu.contrib import transfer_to_npu\n")
         invoke("check")
         assert sorted(paths) == sorted({*paths})

@@ -11,10 +11,10 @@ import pytest
 import npulens
 from commands import CLEAN, CODE, codes, command, invoke, records
 from npulens.catalog.loader import load_catalogue
-from npulens.catalog.model import Target
+from npulens.catalog.model import Applicability, Target
 from npulens.catalog.tables import Catalogue
 from npulens.report.human import underlined
-from npulens.report.report_wording import environment_language, summary
+from npulens.report.report_wording import Totals, environment_language
 from npulens.text.document import Document
 from npulens.text.spans import Span
 from npulens.verdicts.ledger import Judgement
@@ -384,9 +384,15 @@ def test_language_of_the_environment(environment: dict[str, str], language: str)
 
 
 def test_summary() -> None:
-    assert summary((2, 0), 1, 1, 0, 9, "en") == "Found 2 problems in 1 file (1 fixable)."
-    assert summary((0, 0), 0, 0, 0, 3, "zh") == "已检查 3 个文件，未发现问题。"
-    assert summary((4, 1), 2, 3, 1, 9, "zh") == (
+    def found(problems: int, advice: int, files: int, safe: int, unsafe: int) -> Totals:
+        totals = Totals()
+        totals._problems, totals._advice, totals._files = problems, advice, files
+        totals._fixes.update({Applicability.SAFE: safe, Applicability.UNSAFE: unsafe})
+        return totals
+
+    assert found(2, 0, 1, 1, 0).line(9, "en") == "Found 2 problems in 1 file (1 fixable)."
+    assert Totals().line(3, "zh") == "已检查 3 个文件，未发现问题。"
+    assert found(4, 1, 2, 3, 1).line(9, "zh") == (
         "在 2 个文件中发现 4 个问题和 1 条建议（3 个可自动修复，1 个有不安全修复）。"
     )
 

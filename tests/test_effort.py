@@ -10,7 +10,7 @@ from npulens.workspace.fixing.effort import (
     EffortClass,
     effort_of,
     formula_of,
-    total_minutes,
+    minutes_in_turn,
 )
 
 HEAD = "import torch\n"
@@ -38,7 +38,7 @@ def test_a_finding_costs_what_is_to_do_about_it(
 def test_a_second_finding_of_a_symbol_costs_a_quarter() -> None:
     found = findings(f"{HEAD}torch.cuda.jiterator\ntorch.cuda.jiterator\ntorch.cuda.jiterator\n")
     assert len(found) == 3
-    assert total_minutes(effort_of(finding) for finding in found) == 60 + 15 + 15
+    assert sum(minutes_in_turn(effort_of(finding) for finding in found)) == 60 + 15 + 15
 
 
 def test_nothing_is_free_that_has_no_safe_fix() -> None:

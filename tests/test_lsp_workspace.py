@@ -347,13 +347,13 @@ def memory(process: int) -> int:
 def test_few_files_are_checked_at_once(project: Path) -> None:
     """A process takes longer to start than they take; their names come from a generator, too."""
     from npulens.catalog.loader import load_catalogue
-    from npulens.catalog.project_model import ProjectFacts
+    from npulens.workspace.runs.run import Checker
     from npulens.workspace.settings.configuration import Configuration
 
     files = sorted(project.iterdir())[:5]
-    asked = load_catalogue(), Configuration(), ProjectFacts(), {}
-    reports = [*check_in_background(files, *asked, lambda: False, keeps=True)]
-    document, findings = reports[0].unpacked(files[0], asked[0].rules)
+    checker = Checker(load_catalogue(), Configuration())
+    reports = [*check_in_background(files, checker, lambda: False, keeps=True)]
+    document, findings = reports[0].unpacked(files[0], checker.catalogue.rules)
     assert document is not None and document.text == TEXT
     assert [finding.rule.code for finding in findings] == ["NPU101"]
     assert not (project / ".npulens_cache").exists()

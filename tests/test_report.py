@@ -29,7 +29,7 @@ from npulens.report.page_model import Page, Results
 from npulens.report.snippets import line_of, lines_around
 from npulens.text.document import Document
 from npulens.text.spans import Span
-from npulens.workspace.fixing.effort import effort_of, total_minutes
+from npulens.workspace.fixing.effort import effort_of, minutes_in_turn
 from npulens.workspace.migrating.readiness import Readiness, readiness_of
 from npulens.workspace.runs.file_report import FileReport
 from npulens.workspace.runs.run import Checker
@@ -154,7 +154,7 @@ class TestModel:
     def test_effort_is_that_of_the_findings(self) -> None:
         made = page()
         efforts = [effort_of(entry.finding) for entry in made.entries]
-        assert made.work + made.advice == total_minutes(efforts) > 0
+        assert made.work + made.advice == sum(minutes_in_turn(efforts)) > 0
         assert made.work == sum(file.work for file in made.files) == made.folders.work
         assert made.advice == sum(file.advice for file in made.files)
         assert made.work == sum(row.work for row in made.families)
@@ -266,9 +266,9 @@ class TestSettled:
             ("sub/b.py", 3),
         ]
         first, *_, last = settled.files[0].places
-        assert (first.file_line, first.place, first.code) == (4, "4", "cuda")
+        assert first.at == (4, "4", "cuda")
         assert first.decides == (3, "3", 'device.type == "mps"')
-        assert (last.place, last.why, last.decides) == ("6", "this is text for people", None)
+        assert (last.at.place, last.why, last.decides) == ("6", "this is text for people", None)
 
     def test_the_list_is_bounded_and_says_so(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(page_settled, "MOST_PLACES", 4)

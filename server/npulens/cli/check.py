@@ -21,6 +21,7 @@ from npulens.cli.options import (
 from npulens.cli.refusals import FAILURE, Refusal, refusal, wrong_usage
 
 if TYPE_CHECKING:
+    from npulens.catalog.message_ids import MessageId
     from npulens.cli.outcome import Filter
     from npulens.cli.project import Project
     from npulens.cli.repair import Repair
@@ -178,11 +179,10 @@ def _check(
     paths: Sequence[str], chosen: Settings, reads_stdin: bool, options: dict[str, Any]
 ) -> int:
     """Check once, and say what was found; returns the exit code."""
-    from npulens.cli.outcome import Output, show
+    from npulens.cli.outcome import Output, make_report, make_statistics, show
     from npulens.cli.project import check_project, find_project
     from npulens.cli.settled_summary import Silence
     from npulens.cli.skipped import Skipped
-    from npulens.report.formats import make_report, make_statistics
     from npulens.workspace.runs.baseline import Acceptance
 
     output = Output(options["output_file"])
@@ -239,10 +239,10 @@ def _repair(project: "Project", options: dict[str, Any]) -> "Repair":
 
 
 def _what_changed(repair: "Repair", chosen: Settings, options: dict[str, Any]) -> str:
-    from npulens.report.report_wording import fixed_summary, suppressed_summary
+    from npulens.report.report_wording import changed_summary
 
-    summary = suppressed_summary if options["add_suppressions"] else fixed_summary
-    return summary(repair.findings, repair.files, chosen.language) + "\n"
+    done: MessageId = "report.suppressed" if options["add_suppressions"] else "report.fixed"
+    return changed_summary(done, repair.findings, repair.files, chosen.language) + "\n"
 
 
 def _check_stdin(name: str, chosen: Settings) -> "FileReport":

@@ -65,12 +65,11 @@ def fix(
 
     RULES are codes, names or starts of codes such as NPU1, separated by commas.
     """
-    from npulens.cli.outcome import Output, show
+    from npulens.cli.outcome import Output, make_report, show
     from npulens.cli.project import find_project
     from npulens.cli.repair import Repair
     from npulens.cli.skipped import Skipped
-    from npulens.report.formats import make_report
-    from npulens.report.report_wording import fixed_summary
+    from npulens.report.report_wording import changed_summary
     from npulens.workspace.fixing.file_fixes import fix_safely, fix_unsafely
     from npulens.workspace.project.training_scripts import training_scripts
 
@@ -83,7 +82,7 @@ def fix(
         context.exit(_print_patches(repair, skipped))
 
     def last_words() -> str:
-        done = fixed_summary(repair.findings, repair.files, chosen.language)
+        done = changed_summary("report.fixed", repair.findings, repair.files, chosen.language)
         return f"{done}\n{skipped.text()}"
 
     total = len(project.files) + len(project.problems)

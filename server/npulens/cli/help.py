@@ -5,7 +5,19 @@ import click
 from npulens.cli.refusals import WrongUsage, spoken
 
 
-class Command(click.Command):
+class _Spoken(click.Command):
+    """Shows its help in the language of the user."""
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        if spoken(ctx) == "en":
+            super().format_help(ctx, formatter)
+        else:
+            from npulens.cli.chinese_help import write_help  # seldom needed
+
+            write_help(self, ctx, formatter)
+
+
+class Command(_Spoken):
     """A command."""
 
     allow_extra_args = True  # and refused in the language of the user
@@ -24,26 +36,6 @@ class Command(click.Command):
             raise WrongUsage(text, ctx)
         return rest
 
-    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        if spoken(ctx) == "en":
-            super().format_help(ctx, formatter)
-        else:
-            _write_chinese(self, ctx, formatter)
 
-
-class CommandGroup(click.Group):
+class CommandGroup(_Spoken, click.Group):
     """A command that consists of others."""
-
-    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        if spoken(ctx) == "en":
-            super().format_help(ctx, formatter)
-        else:
-            _write_chinese(self, ctx, formatter)
-
-
-def _write_chinese(
-    command: click.Command, context: click.Context, formatter: click.HelpFormatter
-) -> None:
-    from npulens.cli.chinese_help import write_help  # seldom needed
-
-    write_help(command, context, formatter)

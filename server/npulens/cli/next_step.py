@@ -16,14 +16,7 @@ _UNKNOWN = "SCRIPT"
 def name_next_step(
     scripts: Sequence[str], language: "Language", folder: str = ".", options: str = ""
 ) -> None:
-    """Print the command that runs the script on the emulated NPU.
-
-    Args:
-        scripts: The scripts that may be meant; only one alone is named.
-        language: The language.
-        folder: Where to start it.
-        options: More options for it.
-    """
+    """Print the command that runs the script on the emulated NPU; of several none is named."""
     from npulens.catalog.messages import message
     from npulens.report.human import printable
 

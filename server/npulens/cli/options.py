@@ -157,11 +157,7 @@ def settings(
 ) -> Settings:
     """What the file says, or else the nearest one to all of the paths; options come first.
 
-    Args:
-        paths: The files and folders.
-        file: The file, if it is named.
-        options: What counts before the file.
-        defaults: What counts where the nearest file says nothing.
+    The defaults count where the nearest file says nothing.
 
     Raises:
         Refusal: Something of it cannot be used.

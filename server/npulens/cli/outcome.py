@@ -1,7 +1,9 @@
-"""Showing reports of files as they come, and what they make of the exit code."""
+"""Showing reports of files as they come, in one of several forms, and the exit code."""
 
 import os
+import sys
 from collections.abc import Callable, Iterable
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +14,7 @@ from npulens.cli.progress_bar import Progress
 from npulens.cli.refusals import FAILURE, Refusal, complain_of
 
 if TYPE_CHECKING:
+    from npulens.catalog.model import Language
     from npulens.cli.settled_summary import Silence
     from npulens.cli.skipped import Skipped
     from npulens.report.formats import Report
@@ -19,6 +22,38 @@ if TYPE_CHECKING:
 
 Filter = Callable[["FileReport"], "FileReport"]
 """Leaves out findings of a report."""
+
+
+_REPORTS = {
+    "concise": ("concise", "ConciseReport"),
+    "json": ("json_report", "JsonReport"),
+    "jsonl": ("json_report", "JsonLinesReport"),
+    "csv": ("csv_report", "CsvReport"),
+    "sarif": ("sarif", "SarifReport"),
+    "github": ("github", "GitHubReport"),
+    "gitlab": ("gitlab", "GitLabReport"),
+    "junit": ("junit", "JUnitReport"),
+}
+"""Besides text for people: the module of `npulens.report`, and the class in it."""
+
+
+def make_report(form: str, language: "Language", on_terminal: bool) -> "Report":
+    """The report of this form, in colour if it goes to a terminal."""
+    if form == "human":
+        from npulens.report.human import HumanReport
+
+        colour = on_terminal and sys.__stdout__ is not None and os.isatty(1)
+        return HumanReport(language, colour and not os.environ.get("NO_COLOR"))
+    module, name = _REPORTS[form]
+    report: Report = getattr(import_module(f"npulens.report.{module}"), name)(language)
+    return report
+
+
+def make_statistics(form: str, language: "Language", on_terminal: bool) -> "Report":
+    """The numbers instead of the findings: `human` or `json`."""
+    from npulens.report.statistics import JsonStatistics, Statistics
+
+    return JsonStatistics(language) if form == "json" else Statistics(language)
 
 
 class Output:

@@ -21,7 +21,6 @@ class Project(NamedTuple):
     Attributes:
         files: The files, in a fixed order.
         problems: A report for each path that cannot be used.
-        checker: Checks the files.
         cache: What it knows from earlier runs, or `None`.
         not_read: What there is besides the files that npulens could read, and why it is not.
     """
@@ -30,24 +29,17 @@ class Project(NamedTuple):
     problems: "Sequence[FileReport]"
     checker: "Checker"
     cache: "FindingCache | None"
-    not_read: "Sequence[NotRead]"
+    not_read: "list[NotRead]"
 
 
 def find_project(
     paths: Sequence[str], chosen: Settings, use_cache: bool, force_exclude: bool = False
 ) -> Project:
-    """The files at and below the paths.
-
-    Args:
-        paths: What the user names.
-        chosen: The settings.
-        use_cache: Whether what earlier runs found counts.
-        force_exclude: Whether what is excluded is left out even where it is named.
-    """
+    """The files at and below the paths."""
     from npulens.workspace.runs.garbage import collect_seldom
 
     collect_seldom()
-    from npulens.workspace.files.discovery import discover
+    from npulens.workspace.files.discovery import discover_for
     from npulens.workspace.index.contents import Contents
     from npulens.workspace.project.extent import whole_projects
     from npulens.workspace.project.project_facts import project_facts
@@ -57,13 +49,7 @@ def find_project(
     from npulens.workspace.runs.run import Checker
 
     configuration, catalogue = chosen
-    found = discover(
-        paths,
-        configuration.exclude,
-        configuration.root,
-        configuration.respect_gitignore,
-        force_exclude,
-    )
+    found = discover_for(configuration, paths, force_exclude)
     known = FactCache(configuration.root, catalogue, configuration) if use_cache else None
     memo = None if known is None else known.memo
     contents = Contents()

@@ -73,11 +73,7 @@ def refusal(name: "MessageId", /, **values: object) -> Refusal:
 
 
 class WrongUsage(click.UsageError):
-    """Words of a command that do not go together.
-
-    Attributes:
-        text: What is wrong.
-    """
+    """Words of a command that do not go together."""
 
     def __init__(self, text: "LocalizedText", ctx: click.Context | None = None) -> None:
         super().__init__(text.en, ctx)

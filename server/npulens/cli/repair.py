@@ -1,6 +1,7 @@
 """Fixing the files of a project, one after the other."""
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,42 +18,33 @@ if TYPE_CHECKING:
     Work = Callable[[Checker, Path], FixedFile]
 
 
+@dataclass
 class Repair:
     """A run of fixes.
 
     Attributes:
+        work: What to do with each, such as `fix_safely`.
         files: How many files were changed so far, or would be.
         findings: How many findings were settled by that.
     """
 
-    def __init__(self, project: Project, work: "Work", jobs: int | None) -> None:
-        """Set up.
-
-        Args:
-            project: The files.
-            work: What to do with each, such as `fix_safely`.
-            jobs: How many processes to use, or `None`.
-        """
-        self._project = project
-        self._work = work
-        self._jobs = jobs
-        self.files = 0
-        self.findings = 0
+    project: Project
+    work: "Work"
+    jobs: int | None
+    files: int = 0
+    findings: int = 0
 
     def write(self, allow_dirty: bool) -> "Iterator[FileReport]":
         """Fix the files, and say what is left to be done in each.
-
-        Args:
-            allow_dirty: Do so even where git could not take it back.
 
         Raises:
             Refusal: A git tree has changes that are in no commit.
         """
         from npulens.workspace.fixing.in_place import clean_places
 
-        trees = None if allow_dirty else clean_trees(self._project.files, "error.nothing-fixed")
-        clean_places(self._project.files)
-        yield from self._project.problems
+        trees = None if allow_dirty else clean_trees(self.project.files, "error.nothing-fixed")
+        clean_places(self.project.files)
+        yield from self.project.problems
         for fixed in self._fixed():
             yield self._written(fixed, trees)
 
@@ -60,7 +52,7 @@ class Repair:
         """The changes, none of which is made; reports for files that cannot be fixed or read."""
         from npulens.report.patch import patch
 
-        yield from self._project.problems
+        yield from self.project.problems
         for fixed in self._fixed():
             if fixed.report.problem is not None or fixed.report.unread is not None:
                 yield fixed.report
@@ -71,7 +63,7 @@ class Repair:
     def _fixed(self) -> "Iterator[FixedFile]":
         from npulens.workspace.runs.processes import in_processes
 
-        return in_processes(self._work, self._project.checker, self._project.files, self._jobs)
+        return in_processes(self.work, self.project.checker, self.project.files, self.jobs)
 
     def _written(self, fixed: "FixedFile", trees: "GitTrees | None") -> "FileReport":
         from npulens.workspace.fixing.in_place import write_fixed
@@ -87,11 +79,7 @@ class Repair:
 
 
 def clean_trees(files: "Iterable[Path]", outcome: "MessageId") -> "GitTrees":
-    """The git trees of files, all of which are committed.
-
-    Args:
-        files: The files.
-        outcome: The text around the reason if they are not.
+    """The git trees of files, all of which are committed; else it is said that this is the outcome.
 
     Raises:
         Refusal: A git tree has changes that are in no commit.

@@ -109,7 +109,7 @@ def report(
         chosen.configuration.target,
         FileNames(str(root), str(folder), editor_links),
         date,
-        skipped.all,
+        skipped.found,
         *_reached(project, chosen.catalogue, root),
     )
     page = page_of(results, chosen.language)

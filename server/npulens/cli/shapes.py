@@ -56,7 +56,7 @@ def shapes(
     from npulens.catalog.messages import about
     from npulens.report.report_wording import environment_language
     from npulens.report.shape_report import REPORTS
-    from npulens.workspace.files.discovery import discover
+    from npulens.workspace.files.discovery import discover_for
     from npulens.workspace.project.extent import whole_projects
     from npulens.workspace.project.project_facts import project_facts
     from npulens.workspace.runs.shape_run import places_in
@@ -69,9 +69,7 @@ def shapes(
             find_configuration(folder) if config is None else read_configuration(Path(config))
         )
         catalogue = configured_catalogue(configuration)
-    found = discover(
-        paths, configuration.exclude, configuration.root, configuration.respect_gitignore
-    )
+    found = discover_for(configuration, paths)
     project = project_facts(*whole_projects(found, configuration), catalogue)
     run = places_in(found.files, catalogue, replace(configuration.target, project=project))
     problems = {**found.problems, **run.problems}

@@ -9,11 +9,7 @@ from npulens.cli.refusals import WrongUsage, spoken
 
 
 class WrongValue(click.BadParameter):
-    """A value that an option or argument does not take.
-
-    Attributes:
-        text: What is wrong with it.
-    """
+    """A value that an option or argument does not take."""
 
     def __init__(self, text: LocalizedText) -> None:
         super().__init__(text.en)

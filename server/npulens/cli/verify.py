@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from npulens.workspace.verifying.verified_run import Task
 
 _MEBIBYTE = 1 << 20
-_STEPS = 3
-_SECONDS = 300.0
 
 
 _EXIT_CODES = {
@@ -117,18 +115,13 @@ def verify(
     from npulens.workspace.verifying.verification import Request, verify
     from npulens.workspace.verifying.verified_run import CannotVerifyError, Limits
 
+    usual = 0 if module == "pytest" else 3  # tests are to run to their end
     folder, task = _task(script, module, arguments, processes)
     chosen = settings((str(folder),), config, options)
     request = Request(
         folder=folder,
         task=task,
-        limits=Limits(
-            steps=_steps(steps, module),
-            seconds=_SECONDS if seconds is None else seconds,
-            memory=None if memory is None else memory * _MEBIBYTE,
-            steps_are_given=steps is not None,
-            seconds_are_given=seconds is not None,
-        ),
+        limits=Limits.given(steps, seconds, memory and memory * _MEBIBYTE, usual=usual),
         seed=seed,
         migration=None if as_is or here else _migration(chosen, unsafe_fixes),
         in_place=here,
@@ -142,13 +135,6 @@ def verify(
     form = as_json if output_format == "json" else as_text
     click.echo(form(found, chosen.language), nl=False)
     context.exit(_EXIT_CODES[status(found.verdict.outcome).value])
-
-
-def _steps(given: int | None, module: str | None) -> int | None:
-    """How many steps end a run; tests are to run to their end unless more is said."""
-    if given is None:
-        return None if module == "pytest" else _STEPS
-    return given or None
 
 
 def _task(

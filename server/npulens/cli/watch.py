@@ -19,12 +19,7 @@ _State = frozenset[tuple[str, int, int]]
 
 
 def watched(paths: Sequence[str], config: str | None) -> Iterator[None]:
-    """Come back at once, and whenever a file at or below the paths, or the configuration, changes.
-
-    Args:
-        paths: What is checked.
-        config: The file of the configuration, if it is not the nearest one.
-    """
+    """Come back at once, and whenever a file at or below the paths, or a configuration, changes."""
     seen: _State | None = None
     while True:
         started = time.monotonic()

@@ -4,6 +4,7 @@ import re
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import NamedTuple
 
 from npulens.catalog.messages import LocalizedError, message
@@ -47,7 +48,6 @@ class FixedText:
     """What became of a text.
 
     Attributes:
-        text: The text with fixes applied.
         applied: The findings whose fixes were applied, with their places in the text of their pass.
         refused: Findings whose fixes would have left code that does not parse; none of them is
             applied.
@@ -184,9 +184,7 @@ def _without_leftovers(
         if name != PLUGIN:
             word = re.compile(rf"\b{re.escape(name)}\b")
             cause = next((each for each in edits if word.search(each.before)), edits[-1])
-            offset = edit.span.start
-            for each in reversed(passes):
-                offset = offset_before(offset, each)
+            offset = reduce(offset_before, reversed(passes), edit.span.start)
             removed.append(AppliedEdit(cause.finding, offset, *lines_around(after, edit)))
     return apply_edits(after, (edit for _, edit in found)), [*edits, *removed]
 
@@ -215,9 +213,7 @@ def _traced(
             if not _is_at(edit, known) and _is_at(edit, finding):
                 owners[edit] = finding
     for edit, finding in owners.items():
-        offset = edit.span.start
-        for edits in reversed(passes):
-            offset = offset_before(offset, edits)
+        offset = reduce(offset_before, reversed(passes), edit.span.start)
         yield AppliedEdit(finding, offset, *lines_around(text, edit))
 
 

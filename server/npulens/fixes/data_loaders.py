@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from npulens.catalog.messages import message
 from npulens.catalog.model import Edit
 from npulens.fixes.scripts import Script, UnclearError
 from npulens.syntax.meanings import qualified_names
@@ -25,10 +24,7 @@ class Loader(NamedTuple):
 
     Attributes:
         statement: What assigns it.
-        call: Its construction.
-        dataset: The first argument.
         shuffle: The node of `shuffle=True`, or of `True` as the third argument.
-        shuffles: What `shuffle` is.
     """
 
     statement: ast.stmt
@@ -54,27 +50,27 @@ def training_loader(
     if loader is None:
         raise _no_loader(body, made)
     if not _feeds_training(script, loader):
-        raise UnclearError(loader.call.lineno, message("distributed.loader-not-trained-with"))
+        raise UnclearError(loader.call.lineno, "distributed.loader-not-trained-with")
     return loader
 
 
 def _no_loader(body: Sequence[ast.stmt], made: Sequence[ast.Call]) -> UnclearError:
     """Why none of the loaders can be taken."""
     if not made:
-        return UnclearError(1, message("distributed.no-loader"))
+        return UnclearError(1, "distributed.no-loader")
     possible = [call for call in made if _may_shuffle(call)] or list(made)
     line = possible[0].lineno
     if len(possible) > 1:
         lines = ", ".join(str(call.lineno) for call in possible)
-        return UnclearError(line, message("distributed.several-loaders", lines=lines))
+        return UnclearError(line, "distributed.several-loaders", lines=lines)
     keywords = {keyword.arg for keyword in possible[0].keywords}
     if None in keywords and "shuffle" not in keywords:
-        return UnclearError(line, message("distributed.loader-options-hidden"))
+        return UnclearError(line, "distributed.loader-options-hidden")
     if keywords & _TAKEN_BY_SAMPLER - {None}:
-        return UnclearError(line, message("distributed.has-sampler"))
+        return UnclearError(line, "distributed.has-sampler")
     if not any(getattr(s, "value", None) is possible[0] for s in body):
-        return UnclearError(line, message("distributed.loader-elsewhere"))
-    return UnclearError(line, message("distributed.shuffle-not-said"))
+        return UnclearError(line, "distributed.loader-elsewhere")
+    return UnclearError(line, "distributed.shuffle-not-said")
 
 
 def _trains_with(body: Sequence[ast.stmt], made: Sequence[ast.Call]) -> Loader | None:
@@ -87,8 +83,7 @@ def _trains_with(body: Sequence[ast.stmt], made: Sequence[ast.Call]) -> Loader |
 
 def _may_shuffle(call: ast.Call) -> bool:
     """Whether a loader shuffles, or might for all that is seen."""
-    shuffle = _shuffle(call)
-    value = shuffle.value if isinstance(shuffle, ast.keyword) else shuffle
+    value = _value_of(_shuffle(call))
     if value is None:
         return any(k.arg in _TAKEN_BY_SAMPLER for k in call.keywords)
     return not (isinstance(value, ast.Constant) and value.value is False)
@@ -97,6 +92,10 @@ def _may_shuffle(call: ast.Call) -> bool:
 def _shuffle(call: ast.Call) -> ast.expr | ast.keyword | None:
     named = next((k for k in call.keywords if k.arg == "shuffle"), None)
     return named or (call.args[2] if len(call.args) == 3 else None)
+
+
+def _value_of(argument: ast.expr | ast.keyword | None) -> ast.expr | None:
+    return argument.value if isinstance(argument, ast.keyword) else argument
 
 
 def _loader(call: ast.Call, body: Sequence[ast.stmt]) -> Loader | None:
@@ -111,7 +110,7 @@ def _loader(call: ast.Call, body: Sequence[ast.stmt]) -> Loader | None:
     named = [k.value for k in call.keywords if k.arg == "dataset"]
     dataset = call.args[0] if call.args else next(iter(named), None)
     shuffle = _shuffle(call)
-    value = shuffle.value if isinstance(shuffle, ast.keyword) else shuffle
+    value = _value_of(shuffle)
     if dataset is None or shuffle is None or not isinstance(value, ast.Constant):
         return None
     if not isinstance(value.value, bool):
@@ -182,7 +181,7 @@ def sampler_edits(script: Script, body: Sequence[ast.stmt], loader: Loader) -> t
 
 
 def _no_place(loader: Loader) -> UnclearError:
-    return UnclearError(loader.call.lineno, message("distributed.no-place-for-sampler"))
+    return UnclearError(loader.call.lineno, "distributed.no-place-for-sampler")
 
 
 def _unused(names: Sequence[str], text: str) -> str | None:

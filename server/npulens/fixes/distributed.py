@@ -8,7 +8,6 @@ made of scripts that show all of it in one place; of everything else a person ha
 import ast
 from dataclasses import replace
 
-from npulens.catalog.messages import message
 from npulens.catalog.model import Edit
 from npulens.fixes.data_loaders import BACKWARD, sampler_edits, training_loader
 from npulens.fixes.numbered_cards import unnumbered_devices
@@ -41,13 +40,7 @@ _FUNCTIONS = frozenset(
 
 
 def one_process_per_card(tree: ast.Module, text: str, known: Known) -> tuple[Edit, ...]:
-    """The edits that make a script run in one process for each card; none if it is not clear.
-
-    Args:
-        tree: The script.
-        text: Its text.
-        known: What is known for its conditions.
-    """
+    """The edits that make a script run in one process for each card; none if it is not clear."""
     if ALREADY_SEVERAL_PROCESSES.search(text) or BACKWARD not in text:
         return ()
     try:
@@ -66,10 +59,6 @@ def wraps_in_data_parallel(script: Script) -> bool:
 def process_per_card(script: Script, known: Known) -> tuple[Edit, ...]:
     """The same for a script that is known to train and to wrap a model in `DataParallel`.
 
-    Args:
-        script: The script.
-        known: What is known for its conditions.
-
     Raises:
         UnclearError: It is not clear how.
     """
@@ -79,17 +68,15 @@ def process_per_card(script: Script, known: Known) -> tuple[Edit, ...]:
     ]
     is_function = any(_FUNCTIONS.intersection(qualified_names(*func_of(c))) for c in calls)
     if len(wrapped) != 1 or is_function:
-        raise UnclearError(
-            wrapped[0][0].lineno if wrapped else 1, message("distributed.one-wrapped-model")
-        )
+        raise UnclearError(wrapped[0][0].lineno if wrapped else 1, "distributed.one-wrapped-model")
     call, scope = wrapped[0]
     home = home_of(script, call, scope)
     if home is None or not _is_always_reached(home, call, known):
-        raise UnclearError(call.lineno, message("distributed.wrapped-elsewhere"))
+        raise UnclearError(call.lineno, "distributed.wrapped-elsewhere")
     loader = training_loader(script, home.body, calls)
     construction = _construction(script, call, home.scope)
     if not construction:
-        raise UnclearError(call.lineno, message("distributed.form-of-wrapping"))
+        raise UnclearError(call.lineno, "distributed.form-of-wrapping")
     parts = (
         setup_edits(script, home),
         construction,

@@ -9,6 +9,7 @@ from bisect import bisect_right
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import takewhile
 
 from npulens.catalog.model import Edit, Finding, Fix
 from npulens.syntax.strings import comments_and_strings
@@ -82,13 +83,8 @@ class EditGuard:
     def _literals_at(self, span: Span) -> list[Span]:
         """The strings and comments that a span overlaps, or that it is an empty place within."""
         first = max(bisect_right(self._literals, Span(span.start, span.start)) - 1, 0)
-        found = []
-        for literal in self._literals[first:]:
-            if literal.start >= span.end:
-                break
-            if span.start < literal.end:
-                found.append(literal)
-        return found
+        near = takewhile(lambda literal: literal.start < span.end, self._literals[first:])
+        return [literal for literal in near if span.start < literal.end]
 
     @cached_property
     def _literals(self) -> Sequence[Span]:

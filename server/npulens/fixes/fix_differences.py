@@ -1,6 +1,8 @@
 """The edits that lead from one text to another, line by line."""
 
+from collections.abc import Iterable
 from difflib import SequenceMatcher
+from itertools import takewhile
 
 from npulens.catalog.model import Edit
 from npulens.text.lines import LineMap
@@ -16,13 +18,8 @@ def differences(before: str, after: str) -> tuple[Edit, ...]:
         return ()
     old, new = LineMap(before), LineMap(after)
     old_lines, new_lines = _lines(old), _lines(new)
-    first = 0
-    shorter = min(len(old_lines), len(new_lines))
-    while first < shorter and old_lines[first] == new_lines[first]:
-        first += 1
-    last = 0
-    while last < shorter - first and old_lines[-1 - last] == new_lines[-1 - last]:
-        last += 1
+    first = common_start(old_lines, new_lines)
+    last = common_start(old_lines[first:][::-1], new_lines[first:][::-1])
     old_middle = old_lines[first : len(old_lines) - last]
     new_middle = new_lines[first : len(new_lines) - last]
     blocks = [("replace", 0, len(old_middle), 0, len(new_middle))]
@@ -37,6 +34,11 @@ def differences(before: str, after: str) -> tuple[Edit, ...]:
         for kind, old_start, old_end, new_start, new_end in blocks
         if kind != "equal"
     )
+
+
+def common_start(one: Iterable[str], other: Iterable[str]) -> int:
+    """How many items, or characters, two have in common at their start."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def _lines(lines: LineMap) -> list[str]:

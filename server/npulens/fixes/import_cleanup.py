@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from npulens.catalog.model import Edit
 from npulens.fixes.imports import NOT_UNUSED, PLUGIN
-from npulens.syntax.parsing import module_tree
+from npulens.syntax.parsing import tree_or_none
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
@@ -23,7 +23,6 @@ class Leftover(NamedTuple):
     """An edit that takes one away.
 
     Attributes:
-        name: What was imported.
         edit: The edit, in the text after the fixes.
     """
 
@@ -36,12 +35,8 @@ def leftovers(before: str, after: str) -> list[Leftover]:
 
     Only imports go whose name was used before: what nobody used was there for its effect, or for
     others. Those in a `try` or an `if` stay, where they check whether a library is there.
-
-    Args:
-        before: The module as it was.
-        after: The same with all fixes.
     """
-    old, new = _tree(before), _tree(after)
+    old, new = tree_or_none(before), tree_or_none(after)
     if old is None or new is None:
         return []
     used = set(_used_words(new))
@@ -113,13 +108,6 @@ def _is_plugin(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Import) and [
         (each.name, each.asname) for each in statement.names
     ] == [(PLUGIN, None)]
-
-
-def _tree(text: str) -> ast.Module | None:
-    try:
-        return module_tree(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
 
 
 def _imports(tree: ast.Module) -> Iterator[_Import]:

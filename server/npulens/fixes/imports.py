@@ -90,13 +90,7 @@ def binds_module(body: Iterable[ast.stmt], module: str) -> bool:
 
 
 def plugin_edit(place: TorchImport, text: str, *, is_named: bool) -> Edit:
-    """Insert `import torch_npu` behind an import of torch.
-
-    Args:
-        place: The import of torch.
-        text: The text with it.
-        is_named: Something uses the name; where nothing does, a comment for linters is added.
-    """
+    """Insert `import torch_npu` behind an import of torch; if unnamed, with a word to linters."""
     has_line = place.indentation is not None
     statement = "import torch_npu" if is_named or not has_line else FOR_EFFECT
     return statement_edit(place, statement, text)
@@ -132,7 +126,7 @@ def leading_imports_end(body: Sequence[ast.stmt], lines: LineMap) -> tuple[int, 
         is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
         if not (is_docstring or isinstance(node, (ast.Import, ast.ImportFrom))):
             return end, False
-        stop = lines.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
+        stop = lines.span(node).end
         if not _NOTHING_MORE.match(lines.text, stop):
             return end, False
         end = _line_end(lines.text, stop)
@@ -195,8 +189,7 @@ def _names_root(node: ast.Import | ast.ImportFrom, module: str) -> bool:
 
 
 def _torch_import(node: ast.Import | ast.ImportFrom, lines: LineMap) -> TorchImport:
-    start = lines.offset(node.lineno, node.col_offset)
-    end = lines.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
+    start, end = lines.span(node)
     before = lines.text[lines.starts[node.lineno - 1] : start]
     alone = not before.strip() and _NOTHING_MORE.match(lines.text, end) is not None
     return TorchImport(end, before if alone else None, isinstance(node, ast.Import))
@@ -213,9 +206,7 @@ def _behind_try(guard: ast.Try, node: ast.Import | ast.ImportFrom, lines: LineMa
         before = lines.text[start : start + first.col_offset]
         if not before.strip():
             return TorchImport(start - 1, before, plain, True)
-        last = guard.orelse[-1]
-        end = lines.offset(last.end_lineno or 0, last.end_col_offset or 0)
-        return TorchImport(end, None, plain, True)
+        return TorchImport(lines.span(guard.orelse[-1]).end, None, plain, True)
     body = guard.body[0]
     step = _STEP
     if body.lineno > guard.lineno:

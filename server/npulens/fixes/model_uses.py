@@ -9,7 +9,6 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from npulens.catalog.messages import message
 from npulens.catalog.model import Edit
 from npulens.fixes.scripts import Script, UnclearError
 from npulens.syntax.walking import nodes_below
@@ -84,7 +83,7 @@ def _edits(script: Script, node: ast.Attribute, body: Sequence[ast.stmt]) -> Ite
     )
     if called and node.attr not in _OF_MODULE and not _is_without_gradient(script, node, body):
         text = script.source(node)
-        raise UnclearError(node.lineno, message("distributed.around-the-wrapper", code=text))
+        raise UnclearError(node.lineno, "distributed.around-the-wrapper", code=text)
     end = script.span(node.value).end
     yield Edit(Span(end, end), ".module")
 
@@ -125,9 +124,7 @@ def _require_same(script: Script, function: ast.FunctionDef, parameter: str, var
         if not isinstance(node, ast.Call) or getattr(node.func, "id", "") != function.name:
             continue
         if parameter not in _given(node, function, variable):
-            raise UnclearError(
-                node.lineno, message("distributed.another-model", function=function.name)
-            )
+            raise UnclearError(node.lineno, "distributed.another-model", function=function.name)
 
 
 def _uses_global(function: ast.FunctionDef, name: str) -> bool:

@@ -5,7 +5,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from npulens.catalog.messages import message
 from npulens.catalog.model import Edit
 from npulens.fixes.scripts import Script, UnclearError
 from npulens.syntax.walking import nodes_below
@@ -44,9 +43,8 @@ def _composed_device(numbers: "_Numbers", node: ast.JoinedStr) -> Iterator[Edit]
     if not any(re.search(r"\b(?:cuda|npu):\Z|\A:\d", str(part)) for part in parts):
         return
     last = node.values[-1]
-    if len(node.values) != 2 or parts not in (["cuda:"], ["npu:"]):
-        raise _numbered(node)
-    if not isinstance(last, ast.FormattedValue):
+    is_plain = len(node.values) == 2 and parts in (["cuda:"], ["npu:"])
+    if not is_plain or not isinstance(last, ast.FormattedValue):
         raise _numbered(node)
     numbers.require_the_one(last.value)
     yield Edit(numbers.script.span(node), f'"{numbers.script.cards.device}"')
@@ -116,11 +114,7 @@ def _value_of(argument: ast.expr | ast.keyword) -> ast.expr | None:
 
 
 class _Numbers:
-    """By which expression a script names its card, which has to be the same all over.
-
-    Args:
-        script: The script.
-    """
+    """By which expression a script names its card, which has to be the same all over."""
 
     def __init__(self, script: Script) -> None:
         self.script = script
@@ -156,7 +150,7 @@ class _Numbers:
             raise _numbered(device)
         if self._one not in (None, source):
             raise UnclearError(
-                device.lineno, message("distributed.two-cards", first=self._one, second=source)
+                device.lineno, "distributed.two-cards", first=self._one, second=source
             )
         self._one = source
 
@@ -188,4 +182,4 @@ def _options(node: ast.AST) -> Iterator[tuple[str, bool]]:
 
 
 def _numbered(node: ast.expr) -> UnclearError:
-    return UnclearError(node.lineno, message("distributed.numbered-card"))
+    return UnclearError(node.lineno, "distributed.numbered-card")

@@ -18,12 +18,7 @@ _DECIDING = (ast.If, ast.Try)
 
 
 def remaining_cuda(script: Script, original: str) -> Iterator[ast.expr]:
-    """Calls of `.cuda()` and devices that are CUDA's, but for code that names the NPU by itself.
-
-    Args:
-        script: The migrated script.
-        original: Its text as the author wrote it.
-    """
+    """Calls of `.cuda()` and devices that are CUDA's, but for code that names the NPU by itself."""
     parents = parents_below(script.tree)
     for node in parents:
         if not isinstance(node, ast.expr) or not (

@@ -5,8 +5,9 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from npulens.catalog.message_ids import MessageId
 from npulens.catalog.messages import LocalizedError, message
-from npulens.catalog.model import Edit, LocalizedText
+from npulens.catalog.model import Edit
 from npulens.fixes.imports import imports_module, plugin_edit, torch_import
 from npulens.syntax.bindings import bindings_of, walrus_lines
 from npulens.syntax.meanings import Qualified, resolve_name
@@ -35,8 +36,8 @@ class UnclearError(LocalizedError):
         line: Where, counted from 1.
     """
 
-    def __init__(self, line: int, text: LocalizedText) -> None:
-        super().__init__(text)
+    def __init__(self, line: int, name: MessageId, /, **values: object) -> None:
+        super().__init__(message(name, **values))
         self.line = line
 
 
@@ -44,7 +45,6 @@ class Home(NamedTuple):
     """The block of statements that a script runs: a function, the main guard or the module.
 
     Attributes:
-        body: Its statements.
         scope: Where its names are looked up.
         first: The statement before which the process group is made.
     """
@@ -89,7 +89,6 @@ class Script(NamedTuple):
     """A module that is run, with what is looked up in it again and again.
 
     Attributes:
-        tree: The module.
         lines: Its text.
         module: Its names.
         cards: How its processes take their cards, if each is to have one.
@@ -101,8 +100,7 @@ class Script(NamedTuple):
     cards: Cards
 
     def span(self, node: ast.expr | ast.stmt | ast.keyword | ast.alias) -> Span:
-        start = self.lines.offset(node.lineno, node.col_offset)
-        return Span(start, self.lines.offset(node.end_lineno or 0, node.end_col_offset or 0))
+        return self.lines.span(node)
 
     def source(self, node: ast.expr | ast.stmt) -> str:
         return self.lines.text[slice(*self.span(node))]
@@ -217,12 +215,9 @@ def setup_edits(script: Script, home: Home) -> tuple[Edit, ...]:
     missing = []
     for module in ("os", "torch"):
         values = resolve_name(Name(module), home.scope, place)
-        is_bound = any(n == module for n in script.module.module.names)
         if values != [Qualified(module)]:
-            if is_bound:
-                raise UnclearError(
-                    home.first.lineno, message("distributed.other-module", module=module)
-                )
+            if module in script.module.module.names:
+                raise UnclearError(home.first.lineno, "distributed.other-module", module=module)
             missing.append(f"import {module}")
     setup = script.line_before(home.first, (_RANK, *script.cards.setup))
     beside = torch_import(tree.body, script.lines)
@@ -242,4 +237,4 @@ def setup_edits(script: Script, home: Home) -> tuple[Edit, ...]:
 
 
 def _no_place(node: ast.stmt) -> UnclearError:
-    return UnclearError(node.lineno, message("distributed.nothing-before"))
+    return UnclearError(node.lineno, "distributed.nothing-before")

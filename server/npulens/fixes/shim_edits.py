@@ -12,7 +12,7 @@ from typing import NamedTuple
 from npulens.catalog.messages import message
 from npulens.catalog.model import Applicability, Edit, Fix, LocalizedText, MigrationStyle
 from npulens.fixes.imports import NOT_UNUSED, running_imports, statement_edit, torch_import
-from npulens.syntax.parsing import module_tree
+from npulens.syntax.parsing import tree_or_none
 from npulens.syntax.values import last_name
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
@@ -66,13 +66,7 @@ def shim_use(body: Sequence[ast.stmt], text: str, lines: LineMap) -> ShimUse:
 
 
 def shim_rewrite(text: str, start: int, end: int) -> Fix | None:
-    """What can be done about the shim at a place: import it beside torch, or take it out again.
-
-    Args:
-        text: The text of a document.
-        start: Where a selection starts: on an import of torch or of the shim.
-        end: Where it ends.
-    """
+    """What can be done about the shim where it or torch is imported: import it, or take it out."""
     line_start = text.rfind("\n", 0, start) + 1
     line_end = text.find("\n", start)
     line = text[line_start : line_end if line_end >= 0 else len(text)]
@@ -80,14 +74,13 @@ def shim_rewrite(text: str, start: int, end: int) -> Fix | None:
     if end > line_start + len(line) or not (takes_out or _TORCH_LINE.match(line)):
         return None
     head = text[: line_start + len(line)]
-    try:
-        body = module_tree(head).body  # only the text before: a line in a string does not parse
-    except (SyntaxError, ValueError, RecursionError):
+    tree = tree_or_none(head)  # only the text before: a line in a string does not parse
+    if tree is None:
         return None
     lines = LineMap(head)
-    use = shim_use(body, head, lines)
+    use = shim_use(tree.body, head, lines)
     if not takes_out:
-        place = torch_import(body, lines)
+        place = torch_import(tree.body, lines)
         if use.shimmed or place is None or _mentions_shim(text):
             return None
         title = message("fix.run-through-shim")

@@ -68,12 +68,6 @@ class Caution(NamedTuple):
 def distribute(text: str, model: str, known: Known, cards: Cards = NPU_CARDS) -> tuple[Edit, ...]:
     """The edits that make a script train in one process for each card.
 
-    Args:
-        text: The script.
-        model: The variable that holds the model.
-        known: What is known for conditions.
-        cards: How a process takes its card.
-
     Raises:
         UnclearError: It is not clear how; the reason says what and where.
     """
@@ -81,23 +75,19 @@ def distribute(text: str, model: str, known: Known, cards: Cards = NPU_CARDS) ->
         tree = module_tree(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = getattr(error, "lineno", None) or 1
-        raise UnclearError(line, message("distributed.does-not-parse")) from error
-    several = ALREADY_SEVERAL_PROCESSES.search(text)
-    if several is not None:
-        raise UnclearError(
-            text.count("\n", 0, several.start()) + 1,
-            message("distributed.chooses-device", code=several[0]),
-        )
-    other = _OTHER_WAYS.search(text)
-    if other is not None:
-        raise UnclearError(text.count("\n", 0, other.start()) + 1, _reason_of(other))
-    visible = _VISIBLE.search(text)
-    if visible is not None:
-        raise UnclearError(
-            text.count("\n", 0, visible.start()) + 1, message("distributed.chooses-cards")
-        )
+        raise UnclearError(line, "distributed.does-not-parse") from error
+    if several := ALREADY_SEVERAL_PROCESSES.search(text):
+        raise UnclearError(_line_of(several), "distributed.chooses-device", code=several[0])
+    if other := _OTHER_WAYS.search(text):
+        if other["library"]:
+            library = other["library"]
+            raise UnclearError(_line_of(other), "distributed.other-library", library=library)
+        call = f"set_default_{other['default']}"
+        raise UnclearError(_line_of(other), "distributed.default-device", call=call)
+    if visible := _VISIBLE.search(text):
+        raise UnclearError(_line_of(visible), "distributed.chooses-cards")
     if BACKWARD not in text:
-        raise UnclearError(1, message("distributed.no-training"))
+        raise UnclearError(1, "distributed.no-training")
     script = read_script(tree, text, cards)
     if wraps_in_data_parallel(script):
         edits = process_per_card(script, known)
@@ -106,12 +96,8 @@ def distribute(text: str, model: str, known: Known, cards: Cards = NPU_CARDS) ->
     return joined([*edits, *_saves(script)])
 
 
-def _reason_of(other: re.Match[str]) -> LocalizedText:
-    """Why a script that goes another way is refused."""
-    if other["library"]:
-        return message("distributed.other-library", library=other["library"])
-    call = f"set_default_{other['default']}"
-    return message("distributed.default-device", call=call)
+def _line_of(found: re.Match[str]) -> int:
+    return found.string.count("\n", 0, found.start()) + 1
 
 
 def _wrapped(script: Script, model: str) -> Iterator[Edit]:
@@ -123,9 +109,7 @@ def _wrapped(script: Script, model: str) -> Iterator[Edit]:
     following = home.body[at + 1 : at + 2]
     place = following and script.line_before(following[0], _wrapping(model, script.cards))
     if not place:
-        raise UnclearError(
-            home.body[at].lineno, message("distributed.nothing-follows", model=model)
-        )
+        raise UnclearError(home.body[at].lineno, "distributed.nothing-follows", model=model)
     yield from setup_edits(script, home)
     yield place
     yield from sampler_edits(script, home.body, training_loader(script, home.body, calls))
@@ -155,17 +139,17 @@ def _home(script: Script, model: str, calls: Sequence[tuple[ast.Call, Scope]]) -
     homes = [home_of(script, call, scope) for call, scope in made]
     first = homes[0]
     if first is None:
-        raise UnclearError(made[0][0].lineno, message("distributed.made-elsewhere", model=model))
+        raise UnclearError(made[0][0].lineno, "distributed.made-elsewhere", model=model)
     for (call, _), home in zip(made, homes, strict=True):
         if home is None or home.body is not first.body:
-            raise UnclearError(call.lineno, message("distributed.several-functions", model=model))
+            raise UnclearError(call.lineno, "distributed.several-functions", model=model)
     return first
 
 
 def _never_made(script: Script, model: str, values: Sequence[ast.expr]) -> UnclearError:
     """Why no call is known to make the model, at the line that comes nearest to it."""
     if values:
-        return UnclearError(values[0].lineno, message("distributed.not-made-by-call", model=model))
+        return UnclearError(values[0].lineno, "distributed.not-made-by-call", model=model)
     named = [
         node.lineno
         for node in nodes_below(script.tree)
@@ -173,8 +157,8 @@ def _never_made(script: Script, model: str, values: Sequence[ast.expr]) -> Uncle
         or (isinstance(node, ast.arg) and node.arg == model)
     ]
     if named:
-        return UnclearError(min(named), message("distributed.not-made", model=model))
-    return UnclearError(1, message("distributed.no-variable", model=model))
+        return UnclearError(min(named), "distributed.not-made", model=model)
+    return UnclearError(1, "distributed.no-variable", model=model)
 
 
 def _assigned(node: ast.AST, model: str) -> Iterator[ast.expr]:
@@ -208,8 +192,7 @@ def _require_one_model(script: Script, model: str, calls: Sequence[tuple[ast.Cal
                     owner = owner.value
                 if getattr(owner, "id", model) != model:
                     raise UnclearError(
-                        part.lineno,
-                        message("distributed.second-model", code=script.source(part.value)),
+                        part.lineno, "distributed.second-model", code=script.source(part.value)
                     )
 
 
@@ -225,8 +208,7 @@ def _last_preparation(script: Script, body: Sequence[ast.stmt], model: str) -> i
         }
         if BACKWARD in script.source(statement) or called & training:
             raise UnclearError(
-                statement.lineno,
-                message("distributed.trains-before", model=model, line=body[last].lineno),
+                statement.lineno, "distributed.trains-before", model=model, line=body[last].lineno
             )
     return last
 
@@ -255,7 +237,7 @@ def _saves(script: Script) -> Iterator[Edit]:
             continue
         statement = next((s for s in statements if s.value is call), None)
         if statement is None or not _is_alone(script, statement):
-            raise UnclearError(call.lineno, message("distributed.saves-within"))
+            raise UnclearError(call.lineno, "distributed.saves-within")
         lines = script.lines
         first, last = statement.lineno, statement.end_lineno or statement.lineno
         start = lines.starts[first - 1]
@@ -298,16 +280,10 @@ _CAUTIONS: Sequence[tuple[re.Pattern[str], MessageId]] = (
 
 
 def cautions(text: str, distributed: str) -> list[Caution]:
-    """What to know of a script that became distributed.
-
-    Args:
-        text: The script as it was; lines are counted in it.
-        distributed: The script as it is.
-    """
+    """What to know of a script that became distributed; lines are those of the first text."""
     found = [Caution(1, message("distributed.of-all"))]
     if "DistributedSampler(" in distributed and ".set_epoch(" not in distributed:
         found.append(Caution(1, message("distributed.no-epoch")))
     for pattern, caution in _CAUTIONS:
-        starts = (match.start() for match in pattern.finditer(text))
-        found += (Caution(text.count("\n", 0, start) + 1, message(caution)) for start in starts)
+        found += (Caution(_line_of(match), message(caution)) for match in pattern.finditer(text))
     return found

@@ -6,7 +6,7 @@ from npulens.catalog.messages import message
 from npulens.catalog.model import Applicability, Edit, Fix, MigrationStyle
 from npulens.fixes.run_time import run_time_migration
 from npulens.fixes.shim_edits import FOR_EFFECT
-from npulens.syntax.parsing import module_tree
+from npulens.syntax.parsing import tree_or_none
 from npulens.text.lines import LineMap, line_ending
 from npulens.text.spans import Span
 
@@ -19,11 +19,8 @@ def start_with_shim(text: str) -> Fix | None:
     beside_torch = run_time_migration(text, add=True)
     if beside_torch is not None:
         return beside_torch
-    try:
-        body = module_tree(text).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-    first = next((node for node in body if _imports(node)), None)
+    tree = tree_or_none(text)
+    first = None if tree is None else next(filter(_imports, tree.body), None)
     if first is None or "transfer_to_npu" in text:
         return None
     lines = LineMap(text)

@@ -12,13 +12,7 @@ def writes_module(fix: Fix) -> bool:
 
 
 def written_lines(text: str, fix: Fix, place: Span) -> list[str]:
-    """The lines that a fix writes where the line with a place is; none if it takes that out.
-
-    Args:
-        text: The text of the module.
-        fix: The fix.
-        place: What was found.
-    """
+    """The lines that a fix writes where the line with a place is; none if it takes that out."""
     whole = _lines_of(text, place)
     edits = [edit for edit in fix.edits if _is_in(edit, whole)]
     for edit in edits:

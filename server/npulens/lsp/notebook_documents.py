@@ -28,8 +28,6 @@ class _Notebook:
     """A notebook that the client has open.
 
     Attributes:
-        uri: Its name in the protocol.
-        path: Its file, or `None`.
         version: The editor's count of its states.
         order: The names of its cells.
         cells: Their texts; of a cell in another language there is none.

@@ -7,7 +7,8 @@ import json
 import os
 import sys
 import threading
-from typing import TYPE_CHECKING, NoReturn, Protocol
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from npulens.lsp.connection.admission import LARGEST_FIRST_MESSAGE, Admission, Refused, is_http
 from npulens.lsp.connection.message_frames import Frames
@@ -50,12 +51,7 @@ def serve_tcp(host: str, port: int, admission: Admission) -> NoReturn:
     Raises:
         OSError: The address cannot be used.
     """
-    _tune_interpreter()
-    server = create_server()
-    server.is_confined = True
-    with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(_serve_tcp(server, host, port, admission))
-    _leave(server)
+    _serve_socket(_serve_tcp, host, port, admission)
 
 
 def serve_websocket(host: str, port: int, admission: Admission) -> NoReturn:
@@ -67,11 +63,20 @@ def serve_websocket(host: str, port: int, admission: Admission) -> NoReturn:
     """
     import websockets.asyncio.server  # noqa: F401 (say at once that it is missing)
 
+    _serve_socket(_serve_websocket, host, port, admission)
+
+
+def _serve_socket(
+    serve: Callable[[NpulensServer, str, int, Admission], Coroutine[Any, Any, None]],
+    host: str,
+    port: int,
+    admission: Admission,
+) -> NoReturn:
     _tune_interpreter()
     server = create_server()
     server.is_confined = True
     with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(_serve_websocket(server, host, port, admission))
+        asyncio.run(serve(server, host, port, admission))
     _leave(server)
 
 

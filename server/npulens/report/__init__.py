@@ -1,5 +1,5 @@
 """Findings as text: for people, for programs, and the pages of the rules.
 
-`formats.py` names the forms; each has a file. For the report page `page_model.py` and
+`formats.py` says what a form is; each has a file. For the report page `page_model.py` and
 `page_contents.py` say what is shown, `page_html.py` with `templates/` and `page_markdown.py` how.
 """

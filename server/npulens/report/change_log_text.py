@@ -16,7 +16,7 @@ from npulens.report.not_read_text import counted, reason_of
 from npulens.report.report_wording import counted_findings, style_meaning, style_name
 from npulens.workspace.files.copying import LeftOut
 from npulens.workspace.fixing.change_log import Change, ChangeLog, Left
-from npulens.workspace.fixing.effort import total_minutes
+from npulens.workspace.fixing.effort import minutes_in_turn
 from npulens.workspace.settings.configuration import Configuration
 
 JSON_NAME = "change_log.json"
@@ -216,13 +216,7 @@ def wording_of(each: LeftOut, language: Language) -> str:
 
 
 def migration_summary(log: ChangeLog, place: str | None, language: Language) -> str:
-    """What a migration came to, in a line or two.
-
-    Args:
-        log: The migration.
-        place: The migrated tree, if it is shown.
-        language: The language to say it in.
-    """
+    """What a migration came to, in a line or two, which begins with the migrated tree if shown."""
     what = message(
         "log.summary",
         files=log.files,
@@ -257,7 +251,7 @@ def _with_cost(text: LocalizedText, lefts: Sequence[Left], language: Language) -
 
 
 def _minutes(lefts: Iterable[Left]) -> int:
-    return total_minutes(left.effort for left in lefts)
+    return sum(minutes_in_turn(left.effort for left in lefts))
 
 
 def duration(minutes: int, language: Language) -> str:

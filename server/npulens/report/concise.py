@@ -2,25 +2,18 @@
 
 from collections.abc import Sequence
 
-from npulens.catalog.model import Finding, Language
+from npulens.catalog.model import Finding
+from npulens.report.formats import Report
 from npulens.report.human import printable
 from npulens.text.document import Document
 from npulens.text.places import shown_place
 
 
-class ConciseReport:
+class ConciseReport(Report):
     """`path:line:column: code message`."""
 
-    def __init__(self, language: Language) -> None:
-        self._language: Language = language
-
     def file(self, document: Document, findings: Sequence[Finding]) -> str:
-        """The part of one file."""
         return "".join(self._line(document, finding) for finding in findings)
-
-    def end(self, checked: int) -> str:
-        """What follows the last file."""
-        return ""
 
     def _line(self, document: Document, finding: Finding) -> str:
         place = shown_place(document, finding.span.start)

@@ -5,6 +5,7 @@ import io
 from collections.abc import Iterable, Sequence
 
 from npulens.catalog.model import Finding, Language
+from npulens.report.formats import Report
 from npulens.report.human import printable
 from npulens.report.silence_text import settled_text
 from npulens.text.document import Document
@@ -26,15 +27,14 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """With one of these a cell starts that a spreadsheet computes."""
 
 
-class CsvReport:
+class CsvReport(Report):
     """A line with the names of the columns, and one for each finding."""
 
     def __init__(self, language: Language) -> None:
-        self._language: Language = language
+        super().__init__(language)
         self._heading = _row(_COLUMNS)
 
     def file(self, document: Document, findings: Sequence[Finding]) -> str:
-        """The part of one file."""
         rows = (
             self._row(
                 document, finding, finding.effective_severity.value, finding.message(self._language)

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from npulens.catalog.model import Finding, Language, Severity
+from npulens.catalog.model import Finding, Severity
+from npulens.report.formats import Report
 from npulens.report.human import printable
 from npulens.report.locations import message_in_cell, relative_path
 from npulens.text.document import Document
@@ -16,19 +17,11 @@ _COMMANDS = {
 }
 
 
-class GitHubReport:
+class GitHubReport(Report):
     """`::error file=a.py,line=1::message`."""
 
-    def __init__(self, language: Language) -> None:
-        self._language: Language = language
-
     def file(self, document: Document, findings: Sequence[Finding]) -> str:
-        """The part of one file."""
         return "".join(self._command(document, finding) for finding in findings)
-
-    def end(self, checked: int) -> str:
-        """What follows the last file."""
-        return ""
 
     def _command(self, document: Document, finding: Finding) -> str:
         start, end = (place_at(document, offset) for offset in finding.span)

@@ -1,15 +1,15 @@
 """A code quality report of GitLab."""
 
-from collections import Counter
 from collections.abc import Sequence
 from hashlib import blake2b
 
 from npulens.catalog.model import Finding, Language, Severity
+from npulens.report.formats import Report
 from npulens.report.json_text import json_text
 from npulens.report.locations import message_in_cell, relative_path
 from npulens.text.document import Document
 from npulens.text.places import file_line
-from npulens.workspace.runs.baseline import recognisable
+from npulens.workspace.runs.baseline import numbered
 
 _SEVERITIES = {
     Severity.ERROR: "major",
@@ -19,20 +19,17 @@ _SEVERITIES = {
 }
 
 
-class GitLabReport:
+class GitLabReport(Report):
     """One array; the fingerprints stay the same where lines move."""
 
     def __init__(self, language: Language) -> None:
-        self._language: Language = language
+        super().__init__(language)
         self._issues: list[dict[str, object]] = []
 
     def file(self, document: Document, findings: Sequence[Finding]) -> str:
-        """The part of one file, which comes at the end."""
         path = relative_path(document.path)
-        times: Counter[str] = Counter()
-        for finding, mark in zip(findings, recognisable(document, findings), strict=True):
-            times[mark] += 1
-            identity = f"{path}\0{mark}\0{times[mark]}".encode("utf-8", "surrogatepass")
+        for finding, mark, number in numbered(document, findings):
+            identity = f"{path}\0{mark}\0{number}".encode("utf-8", "surrogatepass")
             self._issues.append(
                 {
                     "description": message_in_cell(document, finding, self._language),

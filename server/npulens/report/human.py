@@ -10,11 +10,11 @@ from npulens.catalog.message_ids import MessageTable
 from npulens.catalog.messages import message, message_of
 from npulens.catalog.model import Applicability, Finding, Language, Severity
 from npulens.fixes.written_lines import writes_module, written_lines
-from npulens.report.report_wording import summary, with_lines
+from npulens.report.formats import Report
+from npulens.report.report_wording import Totals, with_lines
 from npulens.text.document import Document
 from npulens.text.places import place_at, shown_place
 from npulens.text.spans import Span
-from npulens.workspace.settings.problems import counts_of
 
 _COLOURS = {
     Severity.ERROR: "red",
@@ -29,32 +29,20 @@ _MOST_SHOWN = 160
 """Of a long line, so many characters around the fault."""
 
 
-class HumanReport:
+class HumanReport(Report):
     """Text for a terminal, or for a file to be read."""
 
     def __init__(self, language: Language, colour: bool = False) -> None:
-        self._language: Language = language
+        super().__init__(language)
         self._colour = colour
-        self._problems = self._advice = self._files = 0
-        self._fixes = dict.fromkeys(Applicability, 0)
+        self._totals = Totals()
 
     def file(self, document: Document, findings: Sequence[Finding]) -> str:
-        """The part of one file."""
-        self._files += bool(findings)
-        counts = counts_of(findings)
-        self._problems += counts.problems
-        self._advice += counts.advice
-        for finding in findings:
-            if finding.fixes:
-                self._fixes[finding.fixes[0].applicability] += 1
+        self._totals.add(findings)
         return "".join(self._finding(document, finding) for finding in findings)
 
     def end(self, checked: int) -> str:
-        """What follows the last of so many files checked."""
-        safe, unsafe = self._fixes[Applicability.SAFE], self._fixes[Applicability.UNSAFE]
-        found = self._problems, self._advice
-        line = summary(found, self._files, safe, unsafe, checked, self._language)
-        return self._style(line, bold=True) + "\n"
+        return self._style(self._totals.line(checked, self._language), bold=True) + "\n"
 
     def _finding(self, document: Document, finding: Finding) -> str:
         line = place_at(document, finding.span.start).line

@@ -3,30 +3,23 @@
 from collections.abc import Sequence
 from typing import Any
 
-from npulens.catalog.model import Finding, Language
+from npulens.catalog.model import Finding
+from npulens.report.formats import Report
 from npulens.report.json_text import json_text
 from npulens.report.silence_text import settled_record
 from npulens.text.document import Document
 from npulens.workspace.runs.records import finding_record
 
 
-class JsonLinesReport:
+class JsonLinesReport(Report):
     """One object a line."""
 
-    def __init__(self, language: Language) -> None:
-        self._language: Language = language
-
     def file(self, document: Document, findings: Sequence[Finding]) -> str:
-        """The part of one file."""
         return "".join(f"{record}\n" for record in self._records(document, findings))
 
     def settled(self, document: Document, settled: Sequence[Finding]) -> str:
         """The part of what is settled in one file."""
         return self.file(document, settled)
-
-    def end(self, checked: int) -> str:
-        """What follows the last file."""
-        return ""
 
     def _records(self, document: Document, findings: Sequence[Finding]) -> list[str]:
         return [json_text(self._record(document, finding)) for finding in findings]
@@ -44,7 +37,6 @@ class JsonReport(JsonLinesReport):
     _before_next = "["
 
     def file(self, document: Document, findings: Sequence[Finding]) -> str:
-        """The part of one file."""
         parts = []
         for record in self._records(document, findings):
             parts.append(f"{self._before_next}\n{record}")

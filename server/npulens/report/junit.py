@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from xml.sax.saxutils import escape, quoteattr
 
 from npulens.catalog.model import Finding, Language
+from npulens.report.formats import Report
 from npulens.report.human import printable
 from npulens.report.locations import relative_path
 from npulens.text.document import Document
@@ -13,16 +14,15 @@ from npulens.text.places import shown_place
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-class JUnitReport:
+class JUnitReport(Report):
     """A suite for each file with findings, in which each finding is a case that failed."""
 
     def __init__(self, language: Language) -> None:
-        self._language: Language = language
+        super().__init__(language)
         self._suites: list[str] = []
         self._failures = 0
 
     def file(self, document: Document, findings: Sequence[Finding]) -> str:
-        """The part of one file, which comes at the end."""
         path = relative_path(document.path)
         cases = "".join(self._case(document, path, finding) for finding in findings)
         self._suites.append(_suite(path, len(findings), len(findings), cases))

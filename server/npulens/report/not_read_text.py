@@ -28,10 +28,7 @@ def counted(not_read: Sequence[NotRead], language: Language) -> str:
 def not_read_lines(not_read: Sequence[NotRead], is_listed: bool, language: Language) -> str:
     """What a command ends with; empty if all was read.
 
-    Args:
-        not_read: The files and folders.
-        is_listed: Whether each is named, with what the user excluded.
-        language: The language to say it in.
+    Where each is listed, so is what the user excluded.
     """
     listed = not_read_list(not_read, language) if is_listed else ""
     number = counted(not_read, language)

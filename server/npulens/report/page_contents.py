@@ -24,7 +24,7 @@ from npulens.report.page_model import (
 from npulens.report.page_settled import settled_of
 from npulens.report.snippets import line_of, lines_around
 from npulens.text.places import file_line, shown_place
-from npulens.workspace.fixing.effort import effort_of, formula_of
+from npulens.workspace.fixing.effort import effort_of, formula_of, minutes_in_turn
 from npulens.workspace.migrating.readiness import Readiness, is_blocker, readiness_of, worst_of
 from npulens.workspace.runs.file_report import FileReport
 from npulens.workspace.settings.problems import is_problem
@@ -73,22 +73,22 @@ def page_of(results: Results, language: Language) -> Page:
 
 
 def _entries(reports: Iterable[FileReport]) -> tuple[Entry, ...]:
-    """All findings; the first of each kind costs most, in the order of the files."""
+    """All findings, in the order of the files."""
+    found = [
+        (index, document, finding)
+        for index, report in enumerate(reports)
+        if (document := report.document) is not None
+        for finding in report.findings
+    ]
+    costs = minutes_in_turn(effort_of(finding) for _, _, finding in found)
     entries: list[Entry] = []
-    known: set[tuple[str, str]] = set()
-    for index, report in enumerate(reports):
-        document = report.document
-        for finding in report.findings if document is not None else ():
-            assert document is not None
-            effort = effort_of(finding)
-            minutes = effort.again if effort.kind in known else effort.minutes
-            known.add(effort.kind)
-            fix = finding.fixes[0].applicability if finding.fixes else Applicability.MANUAL
-            start = finding.span.start
-            places = file_line(document, start), shown_place(document, start)
-            line = line_of(document, finding.span)
-            work = is_problem(finding)
-            entries.append(Entry(index, finding, document, fix, minutes, work, *places, line))
+    for (index, document, finding), minutes in zip(found, costs, strict=True):
+        fix = finding.fixes[0].applicability if finding.fixes else Applicability.MANUAL
+        start = finding.span.start
+        places = file_line(document, start), shown_place(document, start)
+        line = line_of(document, finding.span)
+        work = is_problem(finding)
+        entries.append(Entry(index, finding, document, fix, minutes, work, *places, line))
     return tuple(entries)
 
 

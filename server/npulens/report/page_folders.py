@@ -1,55 +1,11 @@
 """The folders of a project with what is to be done in them."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
 
-from npulens.workspace.migrating.readiness import Readiness
+from npulens.report.page_model import FileRow, Folder
 
 
-class File(Protocol):
-    """What a folder needs to know of a file."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def readiness(self) -> Readiness: ...
-
-    @property
-    def findings(self) -> int: ...
-
-    @property
-    def work(self) -> int: ...
-
-
-@dataclass(slots=True)
-class Folder:
-    """A folder with all that is below it.
-
-    Attributes:
-        name: Its path from the folder above it in the tree.
-        path: Its path from the root, empty for the root.
-        shares: How many files below it are in which state.
-        work: The minutes until all below it runs.
-        folders: Those folders in it in which there are findings, the most laborious first.
-        silent: How many folders in it are without findings.
-    """
-
-    name: str
-    path: str
-    shares: dict[Readiness, int] = field(default_factory=lambda: dict.fromkeys(Readiness, 0))
-    findings: int = 0
-    work: int = 0
-    folders: tuple["Folder", ...] = ()
-    silent: int = 0
-
-    @property
-    def files(self) -> int:
-        return sum(self.shares.values())
-
-
-def folder_tree(files: Iterable[File]) -> Folder:
+def folder_tree(files: Iterable[FileRow]) -> Folder:
     """The folder that all files are in."""
     root = Folder("", "")
     known = {"": root}
@@ -67,7 +23,7 @@ def folder_tree(files: Iterable[File]) -> Folder:
     return _arranged(root, children)
 
 
-def _count(folder: Folder, file: File) -> None:
+def _count(folder: Folder, file: FileRow) -> None:
     folder.shares[file.readiness] += 1
     folder.findings += file.findings
     folder.work += file.work

@@ -1,15 +1,26 @@
 """The same in a few lines of Markdown, for a pull request."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
 
 import npulens
 from npulens.catalog.messages import message, message_of
 from npulens.catalog.model import Language
-from npulens.report.page_model import Page, SettledPlace, Shown
+from npulens.report.page_model import (
+    Group,
+    HotspotRow,
+    LibraryRow,
+    Page,
+    ScriptRow,
+    SettledPlace,
+    Shown,
+)
 from npulens.report.page_wording import duration, family_name, percent, script_state, text
 from npulens.report.report_wording import style_meaning, style_name
 from npulens.workspace.migrating.readiness import Readiness
+
+_Row = TypeVar("_Row")
 
 _MOST_ROWS = 5
 _MEANT = re.compile(r"[\\`*_\[\]<>&|#~]")
@@ -52,11 +63,13 @@ def _lines(page: Page) -> Iterator[str]:
         f"{duration(page.advice, language)} {text('effort-advice', language)}",
     ]
     yield f"{text('effort', language)}{colon}{comma.join(effort)}"
-    yield from _scripts(page)
-    yield from _blockers(page)
+    yield from _listed("scripts", page.scripts, _script, page)
+    if not page.blockers:
+        yield from ("", text("no-blockers", language))
+    yield from _listed("blockers", page.blockers, _blocker, page)
     yield from _families(page)
-    yield from _libraries(page)
-    yield from _hotspots(page)
+    yield from _listed("libraries", page.libraries, _library, page)
+    yield from _listed("hotspots", page.hotspots, _hotspot, page)
     yield from _settled(page)
     yield ""
     target = comma.join(
@@ -76,28 +89,25 @@ def _unread(page: Page) -> str:
     return _sentence_list(shown, language)
 
 
-def _scripts(page: Page) -> Iterator[str]:
-    if not page.scripts:
-        return
-    language = page.language
-    yield from _heading("scripts", page)
-    for script in page.scripts[:_MOST_ROWS]:
-        link = f"[{_plain(script.file.name)}]({script.file.link})"
-        yield f"- {link}: {_plain(script_state(script, language))}"
-    yield from _further(len(page.scripts), language)
+def _listed(
+    key: str, rows: Sequence[_Row], line: Callable[[_Row, Language], str], page: Page
+) -> Iterator[str]:
+    """A section with a line for each of the first rows; nothing where there is none."""
+    if rows:
+        yield from _heading(key, page)
+        yield from (f"- {line(row, page.language)}" for row in rows[:_MOST_ROWS])
+        yield from _further(len(rows), page.language)
 
 
-def _blockers(page: Page) -> Iterator[str]:
-    language = page.language
-    if not page.blockers:
-        yield from ("", text("no-blockers", language))
-        return
-    yield from _heading("blockers", page)
-    for group in page.blockers[:_MOST_ROWS]:
-        places = _sentence_list((_place(shown) for shown in group.places), language)
-        counts = f"{group.findings}×, {duration(group.minutes, language)}"
-        yield f"- **{group.rule.code}** ({counts}) {_prose(group.message)} {places}"
-    yield from _further(len(page.blockers), language)
+def _script(script: ScriptRow, language: Language) -> str:
+    link = f"[{_plain(script.file.name)}]({script.file.link})"
+    return f"{link}: {_plain(script_state(script, language))}"
+
+
+def _blocker(group: Group, language: Language) -> str:
+    places = _sentence_list((_place(shown) for shown in group.places), language)
+    counts = f"{group.findings}×, {duration(group.minutes, language)}"
+    return f"**{group.rule.code}** ({counts}) {_prose(group.message)} {places}"
 
 
 def _families(page: Page) -> Iterator[str]:
@@ -115,26 +125,14 @@ def _families(page: Page) -> Iterator[str]:
         yield _row([name, f"{row.findings:,}", f"{row.files:,}", work, advice])
 
 
-def _libraries(page: Page) -> Iterator[str]:
-    language = page.language
-    if not page.libraries:
-        return
-    yield from _heading("libraries", page)
-    for row in page.libraries[:_MOST_ROWS]:
-        name = _code(row.name) if row.name else text("own-cuda", language)
-        yield f"- {name} ({row.findings}×): {_prose(row.groups[0].message)}"
-    yield from _further(len(page.libraries), language)
+def _library(row: LibraryRow, language: Language) -> str:
+    name = _code(row.name) if row.name else text("own-cuda", language)
+    return f"{name} ({row.findings}×): {_prose(row.groups[0].message)}"
 
 
-def _hotspots(page: Page) -> Iterator[str]:
-    language = page.language
-    if not page.hotspots:
-        return
-    yield from _heading("hotspots", page)
-    for row in page.hotspots[:_MOST_ROWS]:
-        advice = text("better", language, advice=row.advice)
-        yield f"- {row.score}: {_place(row.place)} {_prose(row.message)} {_prose(advice)}"
-    yield from _further(len(page.hotspots), language)
+def _hotspot(row: HotspotRow, language: Language) -> str:
+    advice = text("better", language, advice=row.advice)
+    return f"{row.score}: {_place(row.place)} {_prose(row.message)} {_prose(advice)}"
 
 
 def _settled(page: Page) -> Iterator[str]:
@@ -163,7 +161,8 @@ def _settled_place(place: SettledPlace, language: Language) -> str:
     if place.decides is not None:
         where = text("decided-in", language, line=place.decides.place)
         why += f" ({_plain(where)} {_code(place.decides.code)})"
-    return f"{_plain(text('decided-in', language, line=place.place))} {_code(place.code)}: {why}"
+    where = _plain(text("decided-in", language, line=place.at.place))
+    return f"{where} {_code(place.at.code)}: {why}"
 
 
 def _heading(key: str, page: Page) -> Iterator[str]:

@@ -1,13 +1,12 @@
 """What a page about a project says, apart from how it looks."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from npulens.catalog.model import Applicability, Finding, Language, Rule, Severity, Target
 from npulens.catalog.tables import Catalogue
 from npulens.report.locations import FileNames
-from npulens.report.page_folders import Folder
 from npulens.report.snippets import Line
 from npulens.text.document import Document
 from npulens.workspace.files.not_read import NotRead
@@ -21,8 +20,6 @@ class Results:
     """What a run over a project found.
 
     Attributes:
-        title: The name of the project.
-        files: What the check of each file came to.
         catalogue: The rules it was checked with.
         target: What it was checked for.
         names: How files are named and linked.
@@ -62,7 +59,6 @@ class Entry:
         work: Whether it has to be dealt with before the code runs; the others are advice.
         file_line: The line of the file, for links.
         place: Line and column as they are shown, in a notebook with the cell.
-        line: The line it is in.
     """
 
     file: int
@@ -104,7 +100,6 @@ class ScriptRow:
     """A script that somebody starts, judged by all that it imports.
 
     Attributes:
-        file: The script.
         readiness: The worst state of a file that it imports, or its own.
         files: How many files that use PyTorch it imports, itself among them.
         in_state: How many of them are in that state.
@@ -203,13 +198,12 @@ class ReasonRow(NamedTuple):
     files: int
 
 
-class Decides(NamedTuple):
-    """What settles a place, such as a condition.
+class CodePlace(NamedTuple):
+    """A piece of code.
 
     Attributes:
         file_line: The line of the file, for links.
         place: The line as it is shown, in a notebook with the cell.
-        code: Its text.
     """
 
     file_line: int
@@ -218,21 +212,11 @@ class Decides(NamedTuple):
 
 
 class SettledPlace(NamedTuple):
-    """A place where nothing is to be done.
+    """A place where nothing is to be done, why, and what decides unless the place itself does."""
 
-    Attributes:
-        file_line: The line of the file, for links.
-        place: The line as it is shown, in a notebook with the cell.
-        code: Its text.
-        why: The reason in words.
-        decides: What decides, or `None` if the place itself does.
-    """
-
-    file_line: int
-    place: str
-    code: str
+    at: CodePlace
     why: str
-    decides: Decides | None
+    decides: CodePlace | None
 
 
 class SettledFile(NamedTuple):
@@ -247,8 +231,6 @@ class Settled(NamedTuple):
     """All such places.
 
     Attributes:
-        number: How many there are.
-        listed: How many of them are listed.
         reasons: Why, the most frequent reason first.
         files: Where; of many places the first ones.
     """
@@ -257,6 +239,32 @@ class Settled(NamedTuple):
     listed: int
     reasons: tuple[ReasonRow, ...]
     files: tuple[SettledFile, ...]
+
+
+@dataclass(slots=True)
+class Folder:
+    """A folder with all that is below it.
+
+    Attributes:
+        name: Its path from the folder above it in the tree.
+        path: Its path from the root, empty for the root.
+        shares: How many files below it are in which state.
+        work: The minutes until all below it runs.
+        folders: Those folders in it in which there are findings, the most laborious first.
+        silent: How many folders in it are without findings.
+    """
+
+    name: str
+    path: str
+    shares: dict[Readiness, int] = field(default_factory=lambda: dict.fromkeys(Readiness, 0))
+    findings: int = 0
+    work: int = 0
+    folders: tuple["Folder", ...] = ()
+    silent: int = 0
+
+    @property
+    def files(self) -> int:
+        return sum(self.shares.values())
 
 
 @dataclass(frozen=True, slots=True)

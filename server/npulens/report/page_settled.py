@@ -8,7 +8,7 @@ from npulens.catalog.shipped_rules import rules_folder
 from npulens.catalog.verdict_tables import read_reasons
 from npulens.report.human import printable
 from npulens.report.page_model import (
-    Decides,
+    CodePlace,
     FileRow,
     ReasonRow,
     Settled,
@@ -17,6 +17,7 @@ from npulens.report.page_model import (
 )
 from npulens.text.document import Document
 from npulens.text.places import file_line, shown_place
+from npulens.text.spans import Span
 from npulens.verdicts.reason_wording import shortened
 from npulens.workspace.runs.file_report import FileReport
 from npulens.workspace.runs.run import document_of
@@ -28,13 +29,7 @@ MOST_PLACES = 1_000
 def settled_of(
     reports: Sequence[FileReport], rows: Sequence[FileRow], language: Language
 ) -> Settled:
-    """What is settled in the files of a page.
-
-    Args:
-        reports: What the check of each file came to.
-        rows: The files as the page shows them.
-        language: The language to say it in.
-    """
+    """What is settled in the files of a page."""
     files: list[SettledFile] = []
     room = MOST_PLACES
     for report, row in zip(reports, rows, strict=True):
@@ -65,20 +60,12 @@ def _reasons(reports: Sequence[FileReport], language: Language) -> Iterator[Reas
 def _place(document: Document, finding: Finding, language: Language) -> SettledPlace:
     settlement = finding.settlement
     assert settlement is not None
-    decides = None
-    if settlement.span is not None and settlement.span != finding.span:
-        start = settlement.span.start
-        code = printable(shortened(document, settlement.span))
-        decides = Decides(file_line(document, start), _line(document, start), code)
-    return SettledPlace(
-        file_line(document, finding.span.start),
-        _line(document, finding.span.start),
-        printable(shortened(document, finding.span)),
-        read_reasons(rules_folder())[settlement.reason].why.in_language(language),
-        decides,
-    )
+    why = read_reasons(rules_folder())[settlement.reason].why.in_language(language)
+    is_elsewhere = settlement.span is not None and settlement.span != finding.span
+    decides = _code_at(document, settlement.span) if settlement.span and is_elsewhere else None
+    return SettledPlace(_code_at(document, finding.span), why, decides)
 
 
-def _line(document: Document, offset: int) -> str:
-    """The line as it is shown, in a notebook with the cell."""
-    return shown_place(document, offset).rpartition(":")[0]
+def _code_at(document: Document, span: Span) -> CodePlace:
+    place = shown_place(document, span.start).rpartition(":")[0]
+    return CodePlace(file_line(document, span.start), place, printable(shortened(document, span)))

@@ -4,6 +4,8 @@ import os
 from collections.abc import Iterator
 from difflib import unified_diff
 
+from npulens.fixes.fix_differences import common_start
+
 _CONTEXT = 3
 _MOST_COMPARED = 20_000
 """Of more lines, the first to the last change are one hunk: to compare them is quadratic."""
@@ -12,10 +14,7 @@ _MOST_COMPARED = 20_000
 def patch(path: str, before: bytes, after: bytes) -> bytes:
     """The patch that turns a file from `before` into `after`.
 
-    Args:
-        path: The file as the user names it; below the current folder the patch names it from there.
-        before: What it holds.
-        after: What it shall hold.
+    It names a file below the current folder from there.
     """
     name = _relative(path)
     old, new = _quoted(f"a/{name}"), _quoted(f"b/{name}")
@@ -26,9 +25,8 @@ def patch(path: str, before: bytes, after: bytes) -> bytes:
 
 
 def _hunks(before: list[str], after: list[str]) -> Iterator[str]:
-    shorter = min(len(before), len(after))
-    if shorter > _MOST_COMPARED:
-        yield from map(_whole_line, _one_hunk(before, after, shorter))
+    if min(len(before), len(after)) > _MOST_COMPARED:
+        yield from map(_whole_line, _one_hunk(before, after))
         return
     lines = unified_diff(before, after, n=_CONTEXT)
     next(lines, None)  # the names of the files, which are there already
@@ -36,13 +34,9 @@ def _hunks(before: list[str], after: list[str]) -> Iterator[str]:
     yield from map(_whole_line, lines)
 
 
-def _one_hunk(before: list[str], after: list[str], shorter: int) -> Iterator[str]:
-    start = 0
-    while start < shorter and before[start] == after[start]:
-        start += 1
-    end = 0
-    while end < shorter - start and before[-1 - end] == after[-1 - end]:
-        end += 1
+def _one_hunk(before: list[str], after: list[str]) -> Iterator[str]:
+    start = common_start(before, after)
+    end = common_start(before[start:][::-1], after[start:][::-1])
     first = max(start - _CONTEXT, 0)
     follow = min(end, _CONTEXT)
     old = before[start : len(before) - end]

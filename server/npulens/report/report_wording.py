@@ -1,10 +1,12 @@
 """What the interface says around findings."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from npulens.catalog.message_ids import MessageId
 from npulens.catalog.messages import joined, message, message_of, plural
-from npulens.catalog.model import Language, LocalizedText, MigrationStyle
+from npulens.catalog.model import Applicability, Finding, Language, LocalizedText, MigrationStyle
+from npulens.workspace.settings.problems import counts_of
 
 Counts = Sequence[tuple[MessageId, int]]
 """Texts about numbers, each with the number."""
@@ -37,25 +39,31 @@ def environment_language(environment: Mapping[str, str]) -> Language:
     return "en"
 
 
-def summary(
-    found: tuple[int, int], files: int, safe: int, unsafe: int, checked: int, language: Language
-) -> str:
-    """The last line of a check.
+class Totals:
+    """How much is found in the files of a run, for its last line."""
 
-    Args:
-        found: How many problems there are, and how many pieces of advice.
-        files: In how many files they are.
-        safe: How many have a safe fix.
-        unsafe: How many have an unsafe one.
-        checked: How many files were looked at.
-        language: The language to say it in.
-    """
-    if not any(found):
-        return plural("report.nothing-found", checked).in_language(language)
-    findings, fixes = counted_findings(*found), fixable(safe, unsafe)
-    where = plural("report.files", files)
-    text = message("report.found", findings=findings, files=where, fixes=fixes)
-    return text.in_language(language)
+    def __init__(self) -> None:
+        self._files = self._problems = self._advice = 0
+        self._fixes: Counter[Applicability] = Counter()
+
+    def add(self, findings: Sequence[Finding]) -> None:
+        """Count the findings of one file."""
+        counts = counts_of(findings)
+        self._files += bool(findings)
+        self._problems += counts.problems
+        self._advice += counts.advice
+        self._fixes.update(finding.fixes[0].applicability for finding in findings if finding.fixes)
+
+    def line(self, checked: int, language: Language) -> str:
+        """The last line of a run that looked at so many files."""
+        if not (self._problems or self._advice):
+            return plural("report.nothing-found", checked).in_language(language)
+        return message(
+            "report.found",
+            findings=counted_findings(self._problems, self._advice),
+            files=plural("report.files", self._files),
+            fixes=fixable(self._fixes[Applicability.SAFE], self._fixes[Applicability.UNSAFE]),
+        ).in_language(language)
 
 
 def counted_findings(problems: int, advice: int) -> LocalizedText:
@@ -72,16 +80,15 @@ def fixable(safe: int, unsafe: int) -> LocalizedText:
     return message("punctuation.brackets", text=fixes) if parts else fixes
 
 
-def fixed_summary(findings: int, files: int, language: Language) -> str:
-    """The last line of a run that fixed so many findings in so many files."""
+def changed_summary(
+    done: MessageId,
+    findings: int,
+    files: int,
+    language: Language,
+) -> str:
+    """The last line of a run that did so much to so many findings in so many files."""
     problems, where = plural("report.problems", findings), plural("report.files", files)
-    return message("report.fixed", problems=problems, files=where).in_language(language)
-
-
-def suppressed_summary(findings: int, files: int, language: Language) -> str:
-    """The last line of a run that silenced so many findings in so many files."""
-    problems, where = plural("report.problems", findings), plural("report.files", files)
-    return message("report.suppressed", problems=problems, files=where).in_language(language)
+    return message(done, problems=problems, files=where).in_language(language)
 
 
 def library_summary(name: str, stopped: int, modules: int, language: Language) -> str:

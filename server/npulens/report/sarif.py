@@ -1,19 +1,19 @@
 """SARIF 2.1.0, the interchange format of static analysis that OASIS defines."""
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import npulens
 from npulens.catalog.messages import message
 from npulens.catalog.model import Finding, Fix, Language, Rule, Severity
+from npulens.report.formats import Report
 from npulens.report.json_text import json_text
 from npulens.report.locations import cell_named, message_in_cell, uri_reference
 from npulens.report.silence_text import settled_text
 from npulens.text.document import Document
 from npulens.text.places import file_line, place_at
 from npulens.text.spans import Span
-from npulens.workspace.runs.baseline import recognisable
+from npulens.workspace.runs.baseline import numbered
 
 _LEVELS = {
     Severity.ERROR: "error",
@@ -26,28 +26,23 @@ _REPORTED_ELSEWHERE = "reported-"
 _FINGERPRINT = "ruleAndLine/v1"
 
 
-class SarifReport:
+class SarifReport(Report):
     """One log with one run."""
 
     def __init__(self, language: Language) -> None:
-        self._language: Language = language
+        super().__init__(language)
         self._rules: dict[str, Rule] = {}
         self._results: list[dict[str, Any]] = []
 
     def file(self, document: Document, findings: Sequence[Finding]) -> str:
-        """The part of one file, which comes at the end."""
-        times: Counter[str] = Counter()
-        for finding, mark in zip(findings, recognisable(document, findings), strict=True):
-            times[mark] += 1
-            self._results.append(self._result(document, finding, f"{mark} {times[mark]}"))
+        for finding, mark, number in numbered(document, findings):
+            self._results.append(self._result(document, finding, f"{mark} {number}"))
         return ""
 
     def settled(self, document: Document, settled: Sequence[Finding]) -> str:
         """The part of what is settled in one file, which comes at the end, too."""
-        times: Counter[str] = Counter()
-        for finding, mark in zip(settled, recognisable(document, settled), strict=True):
-            times[mark] += 1
-            result = self._base(document, finding, f"settled {mark} {times[mark]}")
+        for finding, mark, number in numbered(document, settled):
+            result = self._base(document, finding, f"settled {mark} {number}")
             self._results.append({**result, **self._settlement(document, finding)})
         return ""
 

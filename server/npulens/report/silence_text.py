@@ -65,14 +65,7 @@ def reason_text(document: Document, finding: Finding, language: Language) -> str
 def explained_line(
     document: Document, line: int, found: Sequence[Finding], language: Language
 ) -> str:
-    """What is known of one line: its findings, what is settled there and why, or that nothing is.
-
-    Args:
-        document: The text.
-        line: The line, from 1.
-        found: All findings of the text, settled ones among them.
-        language: The language to say it in.
-    """
+    """What is known of one line: its findings, what is settled and why, or that nothing is."""
     here = [
         finding
         for finding in found

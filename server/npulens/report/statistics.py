@@ -4,28 +4,24 @@ from collections import Counter
 from collections.abc import Sequence
 
 from npulens.catalog.model import Applicability, Finding, Language, Rule
+from npulens.report.formats import Report
 from npulens.report.json_text import json_text
-from npulens.report.report_wording import fixable, summary
+from npulens.report.report_wording import Totals, fixable
 from npulens.text.document import Document
-from npulens.workspace.settings.problems import counts_of
 
 
-class Statistics:
+class Statistics(Report):
     """A line for each rule: how often, its code and name, how many findings have fixes."""
 
     def __init__(self, language: Language) -> None:
-        self._language: Language = language
+        super().__init__(language)
+        self._totals = Totals()
         self._rules: dict[str, Rule] = {}
-        self._problems = self._advice = self._files = 0
         self._counts: Counter[str] = Counter()
         self._fixes: Counter[tuple[str, Applicability]] = Counter()
 
     def file(self, document: Document, findings: Sequence[Finding]) -> str:
-        """The part of one file, which comes at the end."""
-        self._files += bool(findings)
-        counts = counts_of(findings)
-        self._problems += counts.problems
-        self._advice += counts.advice
+        self._totals.add(findings)
         for finding in findings:
             code = finding.rule.code
             self._rules[code] = finding.rule
@@ -42,11 +38,7 @@ class Statistics:
             name, number = self._rules[code].name, str(self._counts[code]).rjust(width)
             shown = fixable(safe, unsafe).in_language(self._language)
             lines.append(f"{number}  {code} {name}{shown}\n")
-        all_safe = sum(safe for _, safe, _ in self._ordered())
-        all_unsafe = sum(unsafe for _, _, unsafe in self._ordered())
-        found = self._problems, self._advice
-        last = summary(found, self._files, all_safe, all_unsafe, checked, self._language)
-        return "".join(lines) + last + "\n"
+        return "".join(lines) + self._totals.line(checked, self._language) + "\n"
 
     def _ordered(self) -> list[tuple[str, int, int]]:
         """Code, number of safe and of unsafe fixes."""

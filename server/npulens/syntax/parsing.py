@@ -38,6 +38,14 @@ def module_tree(text: str) -> ast.Module:
         return ast.parse(text)
 
 
+def tree_or_none(text: str) -> ast.Module | None:
+    """The tree of a module's text, `None` if it does not parse."""
+    try:
+        return module_tree(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
 @lru_cache(maxsize=256)
 def expression_tree(text: str) -> ast.expr:
     """The tree of one expression, which nobody changes; raises what `ast.parse` raises."""

@@ -25,12 +25,7 @@ _HTTP_REQUEST = re.compile(rb"[A-Z]{3,10} [^\r\n]* HTTP/\d")
 
 
 class Refused(NamedTuple):
-    """Why a client is not served.
-
-    Attributes:
-        request: The id of its request, if there is one.
-        reason: One sentence.
-    """
+    """Why a client is not served."""
 
     request: str | int | None
     reason: str
@@ -44,12 +39,7 @@ class Admission:
     """
 
     def __init__(self, token: str | None = None, origins: Sequence[str] = ()) -> None:
-        """Demand this token, or a new one.
-
-        Args:
-            token: What clients have to give.
-            origins: Origins of web pages that may connect besides those of this machine.
-        """
+        """Demand this token, or a new one; pages of these origins and local ones may connect."""
         self.token = token or secrets.token_urlsafe(24)
         self._origins = frozenset(origins)
 

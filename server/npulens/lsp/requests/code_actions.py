@@ -307,10 +307,10 @@ def register(server: NpulensServer) -> None:
     async def code_action(params: types.CodeActionParams) -> list[types.CodeAction] | None:
         only = params.context.only
         wanted = None if only is None else [getattr(kind, "value", kind) for kind in only]
-        analysis = await session.analysis(params.text_document.uri)
-        part = None if analysis is None else analysis.view.part_named(params.text_document.uri)
-        if analysis is None or part is None:
+        analysed = await session.analysed_part(params.text_document.uri)
+        if analysed is None:
             return None
+        analysis, part = analysed
         span = analysis.view.span_of(part, params.range, analysis.terms.encoding)
         request = _Request(analysis, part, span, wanted)
         if not any(request.wants(kind) for kind in KINDS):

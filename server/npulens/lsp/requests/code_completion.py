@@ -84,10 +84,9 @@ def register(server: NpulensServer) -> None:
         types.CompletionOptions(trigger_characters=[".", "[", '"', "#", ":"]),
     )
     async def completion(params: types.CompletionParams) -> list[types.CompletionItem] | None:
-        uri = params.text_document.uri
-        analysis = await session.analysis(uri)
-        part = None if analysis is None else analysis.view.part_named(uri)
-        if analysis is None or part is None:
+        analysed = await session.analysed_part(params.text_document.uri)
+        if analysed is None:
             return None
+        analysis, part = analysed
         offset = analysis.view.offset_of(part, params.position, analysis.terms.encoding)
         return [*completions(analysis, offset)]

@@ -186,10 +186,10 @@ def register(server: NpulensServer) -> None:
     async def hover(params: types.HoverParams) -> types.Hover | None:
         uri = params.text_document.uri
         opened = session.of_document(uri)
-        analysis = await session.analysis(uri)
-        part = None if analysis is None else analysis.view.part_named(uri)
-        if opened is None or analysis is None or part is None:
+        analysed = await session.analysed_part(uri)
+        if opened is None or analysed is None:
             return None
+        analysis, part = analysed
         encoding = analysis.terms.encoding
         offset = analysis.view.offset_of(part, params.position, encoding)
         found = await asyncio.to_thread(hover_at, opened, analysis, offset)

@@ -67,10 +67,10 @@ def register(server: NpulensServer) -> None:
         opened = session.of_document(uri)
         if opened is None or not session.settings_of(session.folder_of(opened.path)).inlay_hints:
             return None
-        analysis = await session.analysis(uri)
-        part = None if analysis is None else analysis.view.part_named(uri)
-        if analysis is None or part is None:
+        analysed = await session.analysed_part(uri)
+        if analysed is None:
             return None
+        analysis, part = analysed
         span = analysis.view.span_of(part, params.range, analysis.terms.encoding)
         found = [*hints(analysis, uri, span)]
         return found if _resolves(server) else [_explained(hint, analysis) for hint in found]

@@ -21,12 +21,7 @@ _HINT = types.DiagnosticSeverity.Hint
 
 
 def run_notes(folder: Path, found: Verification) -> Iterator[RunNote]:
-    """What there is to say of each line.
-
-    Args:
-        folder: The folder of the project that was run, without links.
-        found: What came of it.
-    """
+    """What there is to say of each line."""
     verdict = found.verdict
     reported = [(site.path, site.line, site.name) for site in (*found.cuda_calls, *found.apis)]
     is_reported = (verdict.path, verdict.line, verdict.detail) in reported

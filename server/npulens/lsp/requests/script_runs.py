@@ -38,7 +38,6 @@ from npulens.workspace.verifying.verified_run import CannotVerifyError, Limits, 
 
 _LOOK_AFTER = 0.25
 """Seconds between two looks at whether the run is over or the user has stopped it."""
-_STEPS, _SECONDS = 3, 300.0
 
 
 class ScriptRuns:
@@ -72,7 +71,7 @@ class ScriptRuns:
         shown = _message(found, language)
         is_good = found.verdict.outcome in GOOD | {Outcome.LIMIT_REACHED}
         kind = types.MessageType.Info if is_good else types.MessageType.Warning
-        self._server.window_show_message(types.ShowMessageParams(kind, f"npulens: {shown}"))
+        self._server.tell(kind, f"npulens: {shown}")
         notes = [*run_notes(root, found)]
         documents = {str(root / path): document for path, document in found.documents.items()}
         self._session.runs.take(documents, notes)
@@ -145,13 +144,7 @@ class _Options:
         self.arguments = self._taken("arguments", list, [])
         steps = self._taken("steps", int, None)
         seconds = self._taken("seconds", (int, float), None)
-        self.limits = Limits(
-            steps=_STEPS if steps is None else steps or None,
-            seconds=_SECONDS if seconds is None else float(seconds),
-            memory=None,
-            steps_are_given=steps is not None,
-            seconds_are_given=seconds is not None,
-        )
+        self.limits = Limits.given(steps, seconds)
         self.processes = self._taken("processes", int, None)
         self.as_is = self._taken("asIs", bool, False)
         is_unsafe = self._taken("unsafe", bool, False)

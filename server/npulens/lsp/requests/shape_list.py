@@ -16,7 +16,7 @@ from npulens.shapes.ranking.findings import note_of
 from npulens.shapes.ranking.hotspots import Ranked
 from npulens.text.kinds import Kind, kind_by_name
 from npulens.text.spans import Span
-from npulens.workspace.files.discovery import discover
+from npulens.workspace.files.discovery import discover_for
 from npulens.workspace.project.file_context import FileContext, ProjectContextProvider
 from npulens.workspace.runs.shape_run import places_in
 
@@ -44,13 +44,7 @@ def files_below(
     provider = ProjectContextProvider()
     for folder, settings in folders:
         around = provider.look(folder / "__init__.py", folder, settings.project)
-        configuration = around.configuration
-        for file in discover(
-            [str(folder)],
-            configuration.exclude,
-            configuration.root,
-            configuration.respect_gitignore,
-        ).files:
+        for file in discover_for(around.configuration, [str(folder)]).files:
             if kind_by_name(str(file)) is Kind.PYTHON:
                 yield file, around, settings
 

@@ -6,9 +6,9 @@ ends where the window does: of whole lines, or of several, what comes is out of 
 
 import re
 from collections.abc import Iterator
-from itertools import takewhile
 
 from npulens.catalog.model import Edit
+from npulens.fixes.fix_differences import common_start
 from npulens.text.spans import Span
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
@@ -19,10 +19,6 @@ def small_edits(text: str, edit: Edit) -> list[Edit]:
     """Edits that do the same, each of the words in a line that differ, where the lines are alike.
 
     Where lines come or go, or become others, they belong together and the edit is left as it is.
-
-    Args:
-        text: What is edited.
-        edit: An edit of whole lines.
     """
     old, new = _LINE.findall(text[edit.span.start : edit.span.end]), _LINE.findall(edit.replacement)
     if len(old) != len(new):
@@ -57,18 +53,13 @@ def _ending(line: str) -> str:
 
 def _same_ends(before: str, after: str) -> tuple[int, int]:
     """How much two lines have in common at their start and at their end, in whole words."""
-    first = _common(before, after)
+    first = common_start(before, after)
     while first and (_splits_a_word(before, first) or _splits_a_word(after, first)):
         first -= 1
-    last = _common(before[first:][::-1], after[first:][::-1])
+    last = common_start(before[first:][::-1], after[first:][::-1])
     while last and any(_splits_a_word(line, len(line) - last) for line in (before, after)):
         last -= 1
     return first, last
-
-
-def _common(one: str, other: str) -> int:
-    pairs = zip(one, other, strict=False)
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _splits_a_word(line: str, at: int) -> bool:

@@ -35,7 +35,6 @@ class ClientTerms:
 
     Attributes:
         encoding: The unit of columns.
-        language: The language of messages and titles.
         is_language_chosen: The user chose it, so that a project's own choice does not count.
         versioned_edits: The client takes edits that name the version of the text they are for.
         annotated_edits: It takes edits with a label, which it shows in a preview.
@@ -107,13 +106,7 @@ def _known_tags(support: object) -> frozenset[types.DiagnosticTag]:
 
 
 def to_diagnostic(finding: Finding, view: View, terms: ClientTerms) -> types.Diagnostic:
-    """A finding as the editor shows it.
-
-    Args:
-        finding: The finding.
-        view: The document in which it is.
-        terms: What the client supports.
-    """
+    """A finding as the editor shows it."""
     page = page_uri(finding.rule, terms.language)
     related = []
     for part in finding.related:

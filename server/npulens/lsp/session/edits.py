@@ -33,27 +33,14 @@ class DocumentChange(NamedTuple):
 
 
 def to_workspace_edit(edits: Iterable[Edit], view: View, terms: ClientTerms) -> types.WorkspaceEdit:
-    """The edits of one fix.
-
-    Args:
-        edits: The edits of the text that is analysed, none of which overlap.
-        view: What they are for.
-        terms: What the client takes.
-    """
+    """The edits of one fix, none of which overlap."""
     return workspace_edit(document_changes([*edits], view, terms), terms)
 
 
 def document_changes(
     edits: Sequence[Edit], view: View, terms: ClientTerms, labels: Sequence[str] = ()
 ) -> dict[_Uri, DocumentChange]:
-    """The changes of the documents that a view consists of.
-
-    Args:
-        edits: The edits of the text that is analysed, none of which overlap.
-        view: What they are for.
-        terms: What the client takes.
-        labels: What a preview calls each of them; empty if none is wanted.
-    """
+    """The changes of the documents of a view, with what a preview calls each edit, if wanted."""
     by_part: dict[_Uri, list[tuple[Edit, str]]] = {}
     for edit, label in zip(edits, labels or [""] * len(edits), strict=True):
         moved = _in_its_part(edit, view)

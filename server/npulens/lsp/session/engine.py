@@ -31,7 +31,6 @@ class OpenDocument:
     Attributes:
         uri: Its name in the protocol.
         path: The file behind it, or `None` for an unsaved one.
-        view: Its newest text.
         file_context: What counts for it; `None` until that was looked up.
         mentions_shim: Whether the text named `transfer_to_npu` when it was last opened or saved.
         is_code_saved: It was saved, and may have changed what is known of its project.
@@ -68,7 +67,6 @@ class Analysis:
     """What one text of an open document is found to hold.
 
     Attributes:
-        view: The text.
         file_context: What counted for it.
         terms: The terms of the client, in the language of the project.
         findings: In the order of their places.

@@ -84,9 +84,11 @@ class NpulensServer(LanguageServer):
     def say(self, message: str) -> None:
         """Tell the user of a mistake that only the user can mend."""
         with contextlib.suppress(BrokenPipeError):
-            self.window_show_message(
-                types.ShowMessageParams(types.MessageType.Error, f"npulens: {message}")
-            )
+            self.tell(types.MessageType.Error, f"npulens: {message}")
+
+    def tell(self, kind: types.MessageType, text: str) -> None:
+        """Show a message."""
+        self.window_show_message(types.ShowMessageParams(kind, text))
 
     def refresh(self) -> None:
         """Let the client request again what has been answered before."""

@@ -34,9 +34,7 @@ class RunNote:
         path: The file, without links.
         line: From 1; in a notebook, from the start of the cell.
         cell: The number of the cell in a notebook, from 1.
-        severity: How much it matters.
         code: What kind of thing it is.
-        message: What to say.
     """
 
     path: str
@@ -56,12 +54,7 @@ class RunDiagnostics:
         self._notes: dict[str, list[RunNote]] = {}
 
     def take(self, documents: Mapping[str, Document], notes: Iterable[RunNote]) -> None:
-        """Forget the run before.
-
-        Args:
-            documents: The files that were run, by their paths.
-            notes: What there is to say of them.
-        """
+        """Forget the run before."""
         self._documents = documents
         self._notes = {}
         for note in notes:

@@ -18,7 +18,7 @@ from npulens.lsp.session.engine import Analyser, Analysis, OpenDocument, Task
 from npulens.lsp.session.project_lookups import Look, Looks
 from npulens.lsp.session.run_diagnostics import RunDiagnostics
 from npulens.lsp.session.slots import LatestWins
-from npulens.lsp.session.views import View
+from npulens.lsp.session.views import Part, View
 from npulens.text.document import Document
 from npulens.text.kinds import Kind, kind_by_language, kind_by_name
 from npulens.workspace.project.file_context import FileContext
@@ -160,6 +160,12 @@ class Session:
         analysis = await self._analyses.latest(opened.uri)
         return analysis if analysis is not None and analysis.view is view else None
 
+    async def analysed_part(self, uri: str) -> tuple[Analysis, Part] | None:
+        """The same with the part that the document is of what is analysed."""
+        analysis = await self.analysis(uri)
+        part = None if analysis is None else analysis.view.part_named(uri)
+        return None if analysis is None or part is None else (analysis, part)
+
     def current(self, uri: str) -> Analysis | None:
         """The same, if it is there already."""
         return self._analyses.finished(self._cells.get(uri, uri))
@@ -192,10 +198,7 @@ class Session:
     ) -> None:
         """Look up what counts for documents; what differs is analysed anew.
 
-        Args:
-            documents: Which documents.
-            rules: Rule files have changed.
-            projects: Other files of projects have.
+        Rule files, or other files of projects, are read again where they have changed.
         """
         self._looks.read_again(rules=rules, projects=projects)
         for opened in list(documents):

@@ -19,7 +19,6 @@ class Part:
     """A document of the client in the text that is analysed.
 
     Attributes:
-        uri: Its name in the protocol.
         document: Its text as the client has it.
         start: Where it starts in the text that is analysed.
     """
@@ -46,7 +45,6 @@ class View:
     """A text and its parts: one for a file, one for each code cell of a notebook.
 
     Attributes:
-        document: The text that is analysed.
         parts: In their order, at least one.
     """
 

@@ -51,10 +51,6 @@ def first_change(repository: Repository, index: Index) -> str | None:
     alone. Files that differ in their line ends alone, or of which Git LFS keeps a pointer, are as
     they were committed.
 
-    Args:
-        repository: Where it is.
-        index: What git tracks there.
-
     Raises:
         CommittedError: It cannot be known.
         RepositoryError: It is not known what is checked out.

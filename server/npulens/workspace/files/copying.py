@@ -30,7 +30,6 @@ class LeftOut(NamedTuple):
 
     Attributes:
         path: Where it is, from the root of the tree.
-        reason: Why.
         target: Where a link leads, as it says, or empty.
     """
 
@@ -56,7 +55,6 @@ class Inventory:
 
     Attributes:
         folders: Those to copy, each after the one that it is in, from the root of the tree.
-        files: Those to copy.
         links: Those to make anew, with what they shall say.
         left_out: All others; of a folder nothing is named that is in it.
     """
@@ -132,9 +130,10 @@ def require_unchanged(root: Path, before: Inventory) -> None:
         TreeChangedError: It is not.
         OSError: A folder cannot be read.
     """
-    changed = _differences(before.stamps, inventory(root).stamps)
-    if changed is not None:
-        raise TreeChangedError(changed)
+    stamps = inventory(root).stamps
+    for path in sorted({*before.stamps, *stamps}):
+        if before.stamps.get(path) != stamps.get(path):
+            raise TreeChangedError(path)
 
 
 def remove_tree(root: Path) -> None:
@@ -146,13 +145,6 @@ def remove_tree(root: Path) -> None:
     for folder, _, _ in os.walk(root):
         Path(folder).chmod(0o700)
     shutil.rmtree(root)
-
-
-def _differences(before: Mapping[str, _Stamp], after: Mapping[str, _Stamp]) -> str | None:
-    for path in sorted({*before, *after}):
-        if before.get(path) != after.get(path):
-            return path
-    return None
 
 
 def _walk(root: Path, found: Inventory) -> Iterator[tuple[str, os.DirEntry[str]]]:
@@ -189,14 +181,11 @@ def _is_environment(folder: str, tracked: Tracked) -> bool:
 
 def _copy_file(source: Path, destination: Path, stamp: _Stamp, path: str) -> None:
     with source.open("rb") as reading, destination.open("xb") as writing:
-        if _stamp_of(os.fstat(reading.fileno())) != stamp:
+        status = os.fstat(reading.fileno())
+        if _Stamp(status.st_mode, status.st_size, status.st_mtime_ns, "") != stamp:
             raise TreeChangedError(path)
         shutil.copyfileobj(reading, writing, 1 << 20)
     shutil.copystat(source, destination)
-
-
-def _stamp_of(status: os.stat_result) -> _Stamp:
-    return _Stamp(status.st_mode, status.st_size, status.st_mtime_ns, "")
 
 
 def _sort_links(root: Path, links: Mapping[str, str], found: Inventory) -> None:

@@ -14,7 +14,7 @@ from npulens.text.kinds import Kind, kind_by_first_line, kind_by_name
 from npulens.workspace.files import folders
 from npulens.workspace.files.gitignore import Ignores, ignores_above
 from npulens.workspace.files.not_read import NotRead, Reason
-from npulens.workspace.settings.configuration import absolute
+from npulens.workspace.settings.configuration import Configuration, absolute
 from npulens.workspace.settings.path_patterns import Patterns, read_pattern
 
 _NOT_WALKED = (".pyw", ".jsonc")
@@ -39,7 +39,6 @@ class Discovery:
 
     Attributes:
         files: The files, each once, those of a folder in a fixed order.
-        folders: The folders that were named.
         problems: The paths and folders that cannot be used, and why.
         passed_over: The files and folders below those that are not taken, and why.
     """
@@ -117,6 +116,17 @@ def discover(
         else:
             found.problems[path] = message("error.neither-file-nor-folder")
     return found
+
+
+def discover_for(
+    configuration: Configuration,
+    paths: Sequence[str],
+    force_exclude: bool = False,
+    original: Path | None = None,
+) -> Discovery:
+    """The same with what a configuration leaves out."""
+    exclude, ignores = configuration.exclude, configuration.respect_gitignore
+    return discover(paths, exclude, configuration.root, ignores, force_exclude, original)
 
 
 _Exclusion = Callable[[str], bool]
@@ -207,7 +217,6 @@ class _Place(NamedTuple):
         path: As it is named.
         real: With all links resolved.
         known: The same where git knows it, which is elsewhere if this is a copy.
-        ignores: What git ignores there.
     """
 
     path: str
@@ -300,7 +309,7 @@ class _Walk:
             return Reason.EXCLUDED
         if name == folders.INSTALLED:
             return Reason.INSTALLED
-        if not folders.is_named_like_no_source(name):
+        if name not in folders.ENVIRONMENTS and name not in folders.BUILT:
             return None
         if folder.ignores.tracked.has_folder(folder.known) or folders.is_source(folder.path):
             return None

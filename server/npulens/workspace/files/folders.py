@@ -11,19 +11,14 @@ CACHES = frozenset(
 )
 ENVIRONMENTS = frozenset({".direnv", ".nox", ".tox", ".venv", "venv"})
 INSTALLED = "site-packages"
-_BUILT = frozenset({".eggs", "build", "dist", "node_modules"})
+BUILT = frozenset({".eggs", "build", "dist", "node_modules"})
 _NAMED_LIKE_PACKAGES = frozenset({"build", "dist", "venv"})
 ENVIRONMENT_MARKERS = ("pyvenv.cfg", "conda-meta")
 """An environment of Python or Conda contains one of these."""
 
 
-def is_named_like_no_source(name: str) -> bool:
-    """Whether folders of this name usually hold environments, or what a tool made or installed."""
-    return name in ENVIRONMENTS or name in _BUILT or name == INSTALLED
-
-
 def is_source(folder: str) -> bool:
-    """Whether a folder with such a name holds source all the same, as what lies in it shows.
+    """Whether a folder that is called like those above holds source all the same, by its content.
 
     A package, or scripts, have Python files directly in the folder. What setuptools, wheels, CMake,
     Sphinx, npm and PyInstaller build has them further down if at all, and so have environments.

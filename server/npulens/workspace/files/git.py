@@ -19,10 +19,7 @@ class GitTrees:
     """The working trees that some files are in, each queried once."""
 
     def __init__(self, files: Iterable[Path]) -> None:
-        """Find the trees.
-
-        Args:
-            files: The files, links among them for what they lead to.
+        """Find the trees of files; a link counts for what it leads to.
 
         Raises:
             GitError: It cannot be known what is committed.
@@ -60,18 +57,13 @@ class GitTrees:
         self._tracked.update(f"{folder}/{entry.path}" for entry in index.entries)
 
     def _root(self, folder: str) -> str | None:
-        passed = []
-        while folder not in self._roots:
-            passed.append(folder)
+        if folder not in self._roots:
             above = os.path.dirname(folder)  # noqa: PTH120
             if os.path.exists(f"{folder}/.git"):  # noqa: PTH110
                 self._roots[folder] = folder
-            elif above == folder:
-                self._roots[folder] = None
-            folder = folder if folder in self._roots else above
-        root = self._roots[folder]
-        self._roots.update(dict.fromkeys(passed, root))
-        return root
+            else:
+                self._roots[folder] = None if above == folder else self._root(above)
+        return self._roots[folder]
 
 
 def _real(file: Path) -> str:

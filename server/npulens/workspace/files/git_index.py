@@ -66,7 +66,6 @@ class Index(NamedTuple):
 
     Attributes:
         hash_name: The hash function by which contents are named.
-        entries: What git tracks, in its order.
     """
 
     hash_name: str

@@ -41,11 +41,7 @@ class Lock:
     """A lock that ends with its process, however that ends."""
 
     def __init__(self, path: Path) -> None:
-        """Set up.
-
-        Args:
-            path: A file for the lock; it is there as long as the lock is held.
-        """
+        """Set up with a file that is there as long as the lock is held."""
         self._path = path
         self._handle = -1
 

@@ -26,8 +26,6 @@ class NotRead(NamedTuple):
 
     Attributes:
         path: As the user would name it.
-        reason: Why.
-        is_folder: Whether it is a folder.
     """
 
     path: str

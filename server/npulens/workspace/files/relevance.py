@@ -61,12 +61,7 @@ _READ_WHOLE = frozenset({Kind.REQUIREMENTS, Kind.DOCKERFILE})
 
 
 class Relevance:
-    """Separates files without findings from those that have to be read.
-
-    Args:
-        catalogue: The rules.
-        project: What is known of the project.
-    """
+    """Separates files without findings from those that have to be read."""
 
     def __init__(self, catalogue: Catalogue, project: ProjectFacts) -> None:
         returning = sorted({name for _, name, _ in project.members.returned_shapes})

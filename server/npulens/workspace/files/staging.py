@@ -17,11 +17,7 @@ class PlaceError(LocalizedError):
 
 
 def require_place(source: Path, destination: Path) -> None:
-    """See that a copy of a folder can be made at a place.
-
-    Args:
-        source: The folder.
-        destination: Where the copy is wanted: nothing, or an empty folder.
+    """See that a copy of a folder can be made where there is nothing, or an empty folder.
 
     Raises:
         PlaceError: It cannot.

@@ -41,11 +41,7 @@ NOTHING_TRACKED = Tracked()
 
 
 def tracked_in(root: str) -> Tracked:
-    """What git tracks in the working tree that a folder is the root of.
-
-    Args:
-        root: The folder, with all links resolved.
-    """
+    """What git tracks in the working tree whose root is a folder, its links resolved."""
     repository = repository_at(root.rstrip(os.sep))
     if repository is None:
         return NOTHING_TRACKED
@@ -57,11 +53,7 @@ def tracked_in(root: str) -> Tracked:
 
 
 def tracked_around(folder: str) -> Tracked:
-    """What git tracks in the working tree that a folder is in.
-
-    Args:
-        folder: The folder, with all links resolved.
-    """
+    """What git tracks in the working tree that a folder is in, its links resolved."""
     place = folder.rstrip(os.sep)
     while not os.path.lexists(f"{place}{os.sep}.git"):
         above = os.path.dirname(place)  # noqa: PTH120

@@ -31,7 +31,6 @@ class Change(NamedTuple):
         path: The file, from the root of the tree.
         line: In the file as it was.
         finding: The reason, `None` if the command requested it.
-        fix: What was done.
         before: The lines as they were, empty where lines were only put in.
         after: The lines after this edit alone.
     """
@@ -50,10 +49,7 @@ class Left(NamedTuple):
     Attributes:
         path: The file, from the root of the tree.
         line: In the migrated file.
-        end_line: Where it ends.
         column: In code points, from 1.
-        finding: What it is.
-        effort: What it may cost.
     """
 
     path: str
@@ -94,10 +90,8 @@ class ChangeLog:
         files: How many files the tree has, as far as they were copied or read.
         changes: Every edit, in the order of the files.
         left: What is left to do, advice last, the most expensive first.
-        notes: What to know besides.
         settled: How many places need nothing, by the name of the reason.
         fallbacks: Those of them that have another way.
-        left_out: What is not in the copy.
         problems: Files that could not be fixed, and why.
         not_read: The files and folders of which nothing is known, by their paths in the tree.
     """

@@ -16,7 +16,7 @@ The minutes are set by judgement and measured on nobody. They are for an enginee
 and has an NPU at hand; running the tests, training and tuning are not in them.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from statistics import mode
 from typing import NamedTuple
@@ -114,14 +114,12 @@ def formula_of(rules: Iterable[Rule]) -> Formula:
     )
 
 
-def total_minutes(efforts: Iterable[Effort]) -> int:
-    """What findings cost together: the first of each kind whole, the others as repetitions."""
+def minutes_in_turn(efforts: Iterable[Effort]) -> Iterator[int]:
+    """What each of some findings costs after those before it: the first of a kind costs most."""
     known: set[tuple[str, str]] = set()
-    total = 0
     for effort in efforts:
-        total += effort.again if effort.kind in known else effort.minutes
+        yield effort.again if effort.kind in known else effort.minutes
         known.add(effort.kind)
-    return total
 
 
 def _minutes(finding: Finding) -> int:

@@ -23,9 +23,7 @@ class FixedFile:
     Attributes:
         report: What is left to be done in it.
         before: What it holds, or empty if it stays as it is.
-        after: What it should hold.
         applied: The findings that were repaired.
-        edits: What was done for that.
         original: The text that they were done to.
     """
 

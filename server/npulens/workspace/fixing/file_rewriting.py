@@ -17,10 +17,8 @@ class Rewrite:
     """What fixes make of a text.
 
     Attributes:
-        text: What becomes of it.
         edits: What leads there, in whole lines.
         reasons: Of each edit the findings that it is for; none for an import that others need.
-        applied: How many fixes were applied.
     """
 
     text: str
@@ -40,15 +38,7 @@ def rewrite(
     wanted: Callable[[Finding], bool] = _any_finding,
     style: MigrationStyle | None = None,
 ) -> Rewrite:
-    """Apply fixes to a document until none is left.
-
-    Args:
-        document: The document; it is not changed.
-        file_context: What counts for it.
-        applicability: `safe` applies safe fixes only, `unsafe` both.
-        wanted: Which findings to fix.
-        style: What migrated code looks like, if not as configured.
-    """
+    """Apply fixes to a document until none is left, in a style if not in the configured one."""
     target = file_context.target
     if style is not None:
         target = replace(target, style=style)

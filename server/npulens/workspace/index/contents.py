@@ -10,6 +10,10 @@ _MAX_SIZE = 2_000_000
 """In bytes; larger files are generated."""
 
 
+Stamp = tuple[int, int]
+"""Time and size of a file, which change when it does."""
+
+
 class Content(NamedTuple):
     """The bytes of a file, and a digest of them."""
 
@@ -38,7 +42,7 @@ class Contents:
         known = self._modules.get(path)
         if known is not None:
             return known
-        data = _read(path)
+        data = read(path)
         content = Content(data, blake2b(data, digest_size=16).hexdigest())
         if path.endswith(".py"):
             self._modules[path] = content
@@ -50,10 +54,20 @@ class Contents:
         return {file: content for file, content in found.items() if content.data}
 
 
-def _read(path: str) -> bytes:
+def read(path: str) -> bytes:
+    """The bytes of a file; none of one that is large or cannot be read, as its own check says."""
     try:
         with open(path, "rb") as stream:  # noqa: PTH123
             data = stream.read(_MAX_SIZE + 1)
     except OSError:
         return b""
     return data if len(data) <= _MAX_SIZE else b""
+
+
+def stamp(path: Path | str) -> Stamp | None:
+    """The stamp of a file, `None` if there is none."""
+    try:
+        found = os.stat(path)  # noqa: PTH116 (a Path for each of thousands costs more)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size

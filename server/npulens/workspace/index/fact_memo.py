@@ -14,9 +14,6 @@ class FactMemo:
 
     They are plain data, as JSON has, so that they can be written down. What comes back from there
     may be anything, so it is looked at before it is believed.
-
-    Args:
-        known: The answers of earlier runs, by their keys.
     """
 
     def __init__(self, known: Mapping[str, Any] | None = None) -> None:
@@ -42,18 +39,17 @@ class FactMemo:
                 another form.
         """
         request = question, about
-        if request in self._found:
-            return cast(_Answer, self._found[request])
-        found = self._found[request] = self._recalled(question, about, answer, read)
-        return found
+        if request not in self._found:
+            self._found[request] = self._recalled(request, answer, read)
+        return cast(_Answer, self._found[request])
 
     def _recalled(
         self,
-        question: str,
-        about: tuple[str, ...],
+        request: tuple[str, tuple[str, ...]],
         answer: Callable[[], Any],
         read: Callable[[Any], _Answer],
     ) -> _Answer:
+        question, about = request
         name = "\0".join((question, *about)).encode("utf-8", "surrogatepass")
         key = blake2b(name, digest_size=16).hexdigest()
         plain = self._requested.get(key, self._known.get(key))
@@ -74,11 +70,6 @@ class FactMemo:
 
         All those about one content are kept together, for finding each alone takes as long as to
         search a file for a word.
-
-        Args:
-            question: A name for it.
-            about: A digest of all that the answer depends on.
-            answer: Finds the answer.
         """
         known = self.recall("truths", (about,), dict, _truths)
         found = known.get(question)

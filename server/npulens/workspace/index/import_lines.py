@@ -41,11 +41,8 @@ def import_words(content: Content, memo: FactMemo) -> ImportWords:
     """The words of a module's imports, and some more: comments may speak of imports."""
 
     def answer() -> list[str]:
-        modules, names = [], []
-        for line in _imports(content.data):
-            modules.append(line.before)
-            names.append(line.behind)
-        return [_words(modules), _words(names)]
+        lines = list(_imports(content.data))
+        return [_words([line.before for line in lines]), _words([line.behind for line in lines])]
 
     return memo.recall("words of imports", (content.digest,), answer, _read_words)
 

@@ -5,11 +5,7 @@ from collections.abc import Iterable
 
 
 class ModuleFiles:
-    """The Python files of a project, found by the names of their modules.
-
-    Args:
-        files: Their paths.
-    """
+    """The Python files of a project, found by the names of their modules."""
 
     def __init__(self, files: Iterable[str]) -> None:
         self._files = frozenset(files)

@@ -27,7 +27,6 @@ class ModuleImport(NamedTuple):
         module: What is imported from; empty if nothing is named.
         names: What is imported, each with the name that it gets.
         is_guarded: It may fail, or is under a condition that checks for a library.
-        is_at_top: It is a statement of the module itself.
     """
 
     level: int
@@ -37,11 +36,7 @@ class ModuleImport(NamedTuple):
     is_at_top: bool
 
     def paths(self, file: Path) -> Iterator[tuple[tuple[str, ...], bool]]:
-        """The modules that it may read, as parts of a path; whether from the root of one.
-
-        Args:
-            file: The module that it is in.
-        """
+        """The modules that it may read, as parts of a path; whether from the root of one."""
         if self.level < 0:
             yield from ((tuple(name.split(".")), False) for name, _ in self.names)
             return
@@ -57,7 +52,6 @@ class ClassSummary(NamedTuple):
     """A class at the top of a module.
 
     Attributes:
-        name: Its name.
         methods: Its methods, but for those that end in the one they override: a model whose `cuda`
             calls `super().cuda()` is one of PyTorch, and so is its `npu`.
         bases: Its base classes as the imports have them; of one of the module its name.
@@ -72,7 +66,6 @@ class ImportedName(NamedTuple):
     """A name at the top of a module that is bound by imports alone.
 
     Attributes:
-        name: The name.
         qualified: What it represents.
         is_public: A star takes it.
     """
@@ -87,8 +80,6 @@ class ModuleSummary(NamedTuple):
 
     Attributes:
         imports: All its imports, wherever they are.
-        classes: The classes at its top.
-        functions: The names of the functions at its top.
         libraries: The names at its top that represent something of a library.
     """
 

@@ -23,19 +23,19 @@ def packages(modules: Modules) -> Modules:
     return {file: content for file, content in modules.items() if file.stem == PACKAGE}
 
 
+def triples(known: Mapping[tuple[str, str], Known]) -> frozenset[tuple[str, str, Known]]:
+    """What is known of names: the place of a module, a name in it, and what is known of that."""
+    return frozenset((path, name, each) for (path, name), each in known.items())
+
+
 def re_exported(
     modules: Modules, known: Mapping[tuple[str, str], Known], memo: FactMemo
 ) -> Iterator[tuple[tuple[str, str], Known]]:
     """What is known of names, under those by which modules have them from others.
 
     What says of itself that it is not public is not taken by a star.
-
-    Args:
-        modules: The modules that are looked at.
-        known: What is known of some, by the place of their module and their name.
-        memo: What is known of the modules.
     """
-    facts = frozenset((path, name, each) for (path, name), each in known.items())
+    facts = triples(known)
     names = {name for _, name in known}
     for file, content in modules.items() if facts else ():
         if _STAR not in content.data and names.isdisjoint(import_words(content, memo).names):

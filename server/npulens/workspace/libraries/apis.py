@@ -30,8 +30,6 @@ class Node(NamedTuple):
 
     Attributes:
         kind: `module`, `function`, `class`, or `head`: what defining a class needs.
-        module: The module it is in.
-        name: Its name there.
         receiver: Of a method, the class of the instance it is called on, as `module:class`.
     """
 

@@ -48,7 +48,6 @@ class _Scope:
 
     Attributes:
         self_name: What it calls its instance, or empty.
-        bound: The names that it binds.
         absolute: Those that are imports, with their names from the root.
         made: Those that hold what a call makes, with what is called.
         own: Those that are functions inside it, with their names in the module.

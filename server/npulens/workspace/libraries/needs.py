@@ -11,12 +11,9 @@ class Obstacle(NamedTuple):
     """Something that a line needs and the NPU does not have.
 
     Attributes:
-        symbol: What it is called.
         file: The file, from the folder that holds the library.
         line: The line, from 1.
-        severity: How much it matters.
         at_import: Whether an import stops at it; some things fail only where they are used.
-        text: What there is to say of it.
     """
 
     symbol: str
@@ -33,7 +30,6 @@ class Reference(NamedTuple):
     Attributes:
         kind: `name` as the module knows it, `absolute` from the root, `self` or `super` for a
             method, `property` for an attribute that may be one, `module` that is imported.
-        path: Its name, with dots.
     """
 
     kind: str
@@ -70,8 +66,6 @@ class Class:
 
     Attributes:
         bases: Its bases, as the module calls them.
-        need: What its definition needs.
-        methods: Its methods.
         attributes: What makes the attributes of its instances, where one call does.
     """
 
@@ -93,13 +87,10 @@ class Module:
     """A module.
 
     Attributes:
-        name: Its name, with dots.
         is_package: It is the `__init__` of a package.
-        need: What importing it needs.
         names: What its names represent; of several, any.
         stars: The modules of which it takes all names.
         functions: Its functions; those inside of others as `f.<locals>.g`.
-        classes: Its classes.
     """
 
     name: str

@@ -34,11 +34,8 @@ class LibraryReport:
     """What is known of a library.
 
     Attributes:
-        name: What it is called.
         modules: How many modules were read.
         stopped: Public names that do not run, each with its definition.
-        library: The definitions.
-        problems: Files that could not be read.
     """
 
     name: str
@@ -51,14 +48,7 @@ class LibraryReport:
 def examine_library(
     folder: Path, files: Sequence[Path], checker: Checker, jobs: int | None
 ) -> LibraryReport:
-    """Find out which APIs of a library do not run on the NPU.
-
-    Args:
-        folder: Its package, or the folder of its project.
-        files: The files below that count.
-        checker: Checks them.
-        jobs: How many processes to use, or `None`.
-    """
+    """Find out which APIs of a library do not run on the NPU."""
     root = outermost_package(folder.resolve(), {})
     python = [
         file

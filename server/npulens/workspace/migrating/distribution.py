@@ -67,7 +67,6 @@ class Distribution:
     Attributes:
         entry: The script, from the root of the tree.
         model: The variable that holds the model.
-        style: How it shall look.
     """
 
     entry: str
@@ -157,7 +156,8 @@ def _require_nothing_left(original: str, migrated: str, left: Sequence[Finding])
             source = script.source(node)
             raise UnclearError(
                 _line_of(source, node.lineno, original),
-                message("distributed.fails-in-every-process", code=source),
+                "distributed.fails-in-every-process",
+                code=source,
             )
 
 

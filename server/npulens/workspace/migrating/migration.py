@@ -22,7 +22,7 @@ from npulens.workspace.files.copying import (
     inventory,
     require_unchanged,
 )
-from npulens.workspace.files.discovery import Discovery, discover
+from npulens.workspace.files.discovery import Discovery, discover_for
 from npulens.workspace.files.folders import LOG_FOLDER
 from npulens.workspace.files.git import GitTrees
 from npulens.workspace.files.locking import Lock
@@ -67,9 +67,6 @@ class Request:
     """What is wanted.
 
     Attributes:
-        source: The folder to migrate.
-        configuration: The settings, with the style.
-        catalogue: The rules.
         applicability: `unsafe` applies fixes too that have to be read afterwards.
         distribution: The script to make train in several processes, or `None`.
         jobs: How many processes to use, or `None`.
@@ -94,12 +91,6 @@ def migrate_copy(
     write_log: Callable[[ChangeLog, Path], None],
 ) -> ChangeLog:
     """Make a migrated copy of a folder. It is there as a whole, or not at all.
-
-    Args:
-        request: What is wanted.
-        destination: The copy: nothing is there, or an empty folder.
-        observer: Gets the progress.
-        write_log: Writes the log into a folder that is there.
 
     Raises:
         PlaceError: The copy cannot be there.
@@ -141,11 +132,7 @@ def migrate_in_place(
 ) -> ChangeLog:
     """Migrate the files of a folder where they are; each is written as a whole.
 
-    Args:
-        request: What is wanted.
-        trees: The git trees that could take it back, or `None` if nobody has to.
-        observer: Gets the progress.
-        write_log: Writes the log into a folder that is there.
+    `trees` are the git trees that could take it back, or `None` if nobody has to.
 
     Raises:
         LockedError: Another run does the same.
@@ -189,14 +176,8 @@ def _not_read(request: Request) -> list[NotRead]:
 
 
 def _discovered(request: Request) -> Discovery:
-    configuration = request.configuration
-    return discover(
-        [str(request.source)],
-        configuration.exclude,
-        configuration.root,
-        configuration.respect_gitignore,
-        original=request.original,
-    )
+    source = [str(request.source)]
+    return discover_for(request.configuration, source, original=request.original)
 
 
 def _places(request: Request, folder: Path, destination: Path) -> tuple[Path, Path]:

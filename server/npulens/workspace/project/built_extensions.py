@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 from npulens.checks.other_files.cmake_targets import cuda_targets
 from npulens.checks.other_files.cpp_bindings import CUDA_SUFFIXES
 from npulens.syntax.bindings import target_names
-from npulens.syntax.parsing import module_tree
+from npulens.syntax.parsing import tree_or_none
 from npulens.syntax.walking import names_in, nodes_below, parents_below
 from npulens.text.kinds import Kind, kind_by_name
 from npulens.workspace.index.contents import Content, Modules
 from npulens.workspace.index.fact_memo import FactMemo, text, texts, truth
 from npulens.workspace.project.composed_text import composed_text
+from npulens.workspace.project.optional_kernels import BUILD_FILE, globals_of
 
-_BUILD_FILE = re.compile(r"setup|build|extension", re.IGNORECASE)
 _BUILDERS = b"cpp_extension"
 _EXTENSION = re.compile(r"extension|(?:^|_)ext(?:_|$)", re.IGNORECASE)
 _CUDA, _HOST, _LOADED, _SOME = "cuda", "host", "loaded", "some"
@@ -36,11 +36,9 @@ class Extension(NamedTuple):
     """An extension module as a file declares it.
 
     Attributes:
-        file: The file that builds it.
         module: Its name, with that of its package as far as that is known.
         sources: What it is made of, as names without folders.
         is_cuda: It is made of CUDA code.
-        line: Where it is declared.
         bound: Names of the module that hold what `load` gave, of an extension that is built when
             the program runs; others can be imported.
         is_loaded: It is built when the program runs.
@@ -77,25 +75,19 @@ class _Declared(NamedTuple):
 def extensions_of(modules: Modules, memo: FactMemo) -> dict[Path, list[Extension]]:
     """The extension modules that the Python files of a project build, by file.
 
-    Args:
-        modules: The files; those are read that build something by their names, or that use
-            PyTorch's builders.
-        memo: What is known of them.
+    Files are read that build something by their names, or that use PyTorch's builders.
     """
     return {
         file: [Extension(file, e[0], frozenset(e[1]), *e[2:]) for e in _declared_in(content, memo)]
         for file, content in modules.items()
-        if _BUILD_FILE.search(file.stem) or _BUILDERS in content.data
+        if BUILD_FILE.search(file.stem) or _BUILDERS in content.data
     }
 
 
 def _declared_in(content: Content, memo: FactMemo) -> tuple[_Declared, ...]:
     def answer() -> list[_Declared]:
-        try:
-            tree = module_tree(content.text)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return []
-        return list(_BuildFile(tree).declared())
+        tree = tree_or_none(content.text)
+        return [] if tree is None else list(_BuildFile(tree).declared())
 
     return memo.recall("extensions built", (content.digest,), answer, _read)
 
@@ -114,12 +106,7 @@ def _read_one(
 
 
 def cmake_extensions(files: Mapping[Path, Content], memo: FactMemo) -> list[Extension]:
-    """The modules that CMake builds of CUDA code.
-
-    Args:
-        files: Files for CMake.
-        memo: What is known of them.
-    """
+    """The modules that CMake builds of CUDA code."""
 
     def answer(content: Content) -> list[_Declared]:
         return [
@@ -137,11 +124,7 @@ def cmake_extensions(files: Mapping[Path, Content], memo: FactMemo) -> list[Exte
 
 
 class _BuildFile:
-    """A file that may build extensions.
-
-    Args:
-        tree: Its tree.
-    """
+    """A file that may build extensions."""
 
     def __init__(self, tree: ast.Module) -> None:
         self._nodes = list(nodes_below(tree))
@@ -252,12 +235,7 @@ class _BuildFile:
         names = [name for target in owner.targets for name in target_names(target)]
         function = self._function_around(call)
         if function is not None:
-            shared = {
-                name
-                for part in nodes_below(function)
-                if isinstance(part, ast.Global)
-                for name in part.names
-            }
+            shared = globals_of(function)
             names = [name for name in names if name in shared]
         yield from names
 

@@ -5,7 +5,7 @@ from bisect import bisect_right
 
 from npulens.workspace.index.contents import Content, Modules
 from npulens.workspace.index.fact_memo import FactMemo, text
-from npulens.workspace.index.re_exports import packages, place_of, re_exported
+from npulens.workspace.index.re_exports import packages, place_of, re_exported, triples
 
 _NAMED = re.compile(
     r"act(?:ivation)?(?:_\w{1,60})?[ \t]*(?::[^=,\n]{1,80})?=[ \t]*[\"'](\w{1,60})[\"']"
@@ -21,12 +21,7 @@ _Defaults = tuple[tuple[str, str], ...]
 def configured_activations(
     modules: Modules, memo: FactMemo
 ) -> frozenset[tuple[str, str, _Defaults]]:
-    """Classes of configurations with the activations that they name, by their attributes.
-
-    Args:
-        modules: The Python files of the project.
-        memo: What is known of them.
-    """
+    """Classes of configurations with the activations that they name, by their attributes."""
     found = {
         (place_of(file), name): defaults
         for file, content in modules.items()
@@ -34,7 +29,7 @@ def configured_activations(
         for name, defaults in _classes(content, memo)
     }
     found.update(re_exported(packages(modules), found, memo))
-    return frozenset((path, name, defaults) for (path, name), defaults in found.items())
+    return triples(found)
 
 
 def _may_name(content: Content, memo: FactMemo) -> bool:

@@ -4,18 +4,13 @@ from npulens.verdicts.device_answers import TRACES
 from npulens.verdicts.device_answers import device_functions as functions_in
 from npulens.workspace.index.contents import Content, Modules
 from npulens.workspace.index.fact_memo import FactMemo, texts
-from npulens.workspace.index.re_exports import packages, place_of, re_exported
+from npulens.workspace.index.re_exports import packages, place_of, re_exported, triples
 
 _TRACES = tuple(trace.encode() for trace in TRACES)
 
 
 def device_functions(modules: Modules, memo: FactMemo) -> frozenset[tuple[str, str, bool]]:
-    """The functions, by the paths of their modules without ending and their names.
-
-    Args:
-        modules: The Python files of the project.
-        memo: What is known of them.
-    """
+    """The functions, by the paths of their modules without ending and their names."""
     found = {
         (place_of(file), name): True
         for file, content in modules.items()
@@ -23,7 +18,7 @@ def device_functions(modules: Modules, memo: FactMemo) -> frozenset[tuple[str, s
         for name in _functions(content, memo)
     }
     found.update(re_exported(packages(modules), found, memo))
-    return frozenset((path, name, known) for (path, name), known in found.items())
+    return triples(found)
 
 
 def _may_define(content: Content, memo: FactMemo) -> bool:

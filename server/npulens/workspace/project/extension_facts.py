@@ -25,8 +25,6 @@ from npulens.workspace.project.npu_builders import copies, npu_builders
 from npulens.workspace.project.optional_kernels import optional_kernels
 from npulens.workspace.project.optional_modules import optional_parts
 
-_Bindings = Mapping[Path, Sequence[Binding]]
-
 
 def extension_facts(
     files: Sequence[Path],
@@ -35,15 +33,7 @@ def extension_facts(
     contents: Contents,
     memo: FactMemo,
 ) -> tuple[ExtensionFacts, OptionalFacts]:
-    """The CUDA code of a project, and what the project does without.
-
-    Args:
-        files: All its files, C++ and CUDA sources among them.
-        modules: Its Python files.
-        catalogue: Says which libraries matter.
-        contents: Reads the files.
-        memo: What is known of contents.
-    """
+    """The CUDA code of a project, and what the project does without."""
     built = extensions_of(modules, memo)
     cmake = [file for file in files if kind_by_name(str(file)) is Kind.CMAKE]
     extensions = [extension for found in built.values() for extension in found]
@@ -65,9 +55,10 @@ def extension_facts(
     settled = {f for f, each in bindings.items() if each and _are_in(each, optional.extensions)}
     settled |= replaced | kernels.sources
     ported = _ported(sources, replaced)
+    left = [b for file, each in bindings.items() if file not in settled for b in each]
     facts = ExtensionFacts(
-        operators=_operators(bindings, settled) - ported,
-        registered=_registered(bindings, settled) - {".".join(pair) for pair in ported},
+        operators=frozenset((b.owner, b.name) for b in left if not b.registered) - ported,
+        registered=_registered(left) - {".".join(pair) for pair in ported},
         names=extension_names(extensions, modules, files, memo),
         foreign=foreign_extensions(files, modules, catalogue, memo) - made_of_cuda,
         beside_cuda=beside,
@@ -88,18 +79,10 @@ def _only_of(names: frozenset[str], built: Mapping[Path, Sequence[Extension]]) -
             yield str(file)
 
 
-def _operators(bindings: _Bindings, settled: set[Path]) -> frozenset[tuple[str, str]]:
-    """What sources bind in a module, each with its module."""
-    open_ = (b for file, each in bindings.items() if file not in settled for b in each)
-    return frozenset((b.owner, b.name) for b in open_ if not b.registered)
-
-
-def _registered(bindings: _Bindings, settled: set[Path]) -> frozenset[str]:
+def _registered(bindings: Iterable[Binding]) -> frozenset[str]:
     """What sources register with PyTorch, each with its namespace."""
-    open_ = (b for file, each in bindings.items() if file not in settled for b in each)
-    return frozenset(
-        f"{b.owner}.{b.name}" for b in open_ if b.registered and b.owner not in ("", "aten")
-    )
+    found = (b for b in bindings if b.registered and b.owner not in ("", "aten"))
+    return frozenset(f"{binding.owner}.{binding.name}" for binding in found)
 
 
 def _ported(sources: Mapping[Path, CppBindings], replaced: frozenset[Path]) -> set[tuple[str, str]]:

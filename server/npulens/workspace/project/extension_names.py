@@ -22,12 +22,6 @@ def extension_names(
 
     An extension lies in its package below the folder that builds it, or wherever a module takes it
     from by a relative import that no file of Python answers.
-
-    Args:
-        extensions: What the project builds.
-        modules: Its Python files that hold anything.
-        files: All its files.
-        memo: What is known of them.
     """
     of_cuda = [extension for extension in extensions if extension.is_cuda]
     if not of_cuda:
@@ -77,8 +71,7 @@ def _taken(
     for extension in extensions:
         by_name.setdefault(extension.name, []).append(extension)
     for file, content in modules.items():
-        words = import_words(content, memo)
-        if by_name.keys().isdisjoint(words.modules | words.names):
+        if by_name.keys().isdisjoint(import_words(content, memo).all):
             continue
         for each in summary_of(content, memo).imports:
             for parts, is_whole in each.paths(file) if each.level > 0 else ():

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from npulens.workspace.files.discovery import Discovery, discover
+from npulens.workspace.files.discovery import Discovery, discover_for
 from npulens.workspace.project.own_modules import project_root
 from npulens.workspace.settings.configuration import Configuration, absolute
 
@@ -13,10 +13,6 @@ def whole_projects(found: Discovery, configuration: Configuration) -> tuple[list
 
     What is known of a project then does not depend on which of its files were named. Where nothing
     marks a project, it is what was named.
-
-    Args:
-        found: The files.
-        configuration: Says what of a project does not count.
     """
     files = [absolute(file) for file in found.files]
     named = [absolute(folder) for folder in found.folders]
@@ -24,8 +20,7 @@ def whole_projects(found: Discovery, configuration: Configuration) -> tuple[list
     wider = [root for root in roots if root not in named]
     if not wider:
         return files, named
-    exclude, ignores = configuration.exclude, configuration.respect_gitignore
-    around = discover([str(root) for root in wider], exclude, configuration.root, ignores).files
+    around = discover_for(configuration, [str(root) for root in wider]).files
     return list(dict.fromkeys((*around, *files))), list(dict.fromkeys((*roots, *named)))
 
 

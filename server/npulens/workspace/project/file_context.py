@@ -9,7 +9,7 @@ from npulens.catalog.model import LocalizedText, Shim, Target
 from npulens.catalog.project_model import ProjectFacts
 from npulens.catalog.rule_file import CatalogueError
 from npulens.catalog.tables import Catalogue
-from npulens.workspace.files.discovery import discover
+from npulens.workspace.files.discovery import discover_for
 from npulens.workspace.index.fact_memo import FactMemo
 from npulens.workspace.project.own_modules import project_root
 from npulens.workspace.project.project_facts import project_facts
@@ -32,7 +32,6 @@ class FileContext:
     """What counts for one file.
 
     Attributes:
-        configuration: Its settings.
         catalogue: The rules that they request.
         project: What the file cannot know of its project.
         shim: Whether `transfer_to_npu` is in force where it runs.
@@ -146,12 +145,7 @@ class ProjectContextProvider:
         if path is None or root is None:
             return ProjectFacts(root="" if path is None else str(path.parent))
         if root not in self._projects:
-            files = discover(
-                [str(root)],
-                configuration.exclude,
-                configuration.root,
-                configuration.respect_gitignore,
-            ).files
+            files = discover_for(configuration, [str(root)]).files
             memo = self._memo(root, catalogue)
             facts = project_facts(files, [root], catalogue, memo=memo)
             self._projects[root] = replace(facts, root=str(root))

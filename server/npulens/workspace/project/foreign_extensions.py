@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from npulens.catalog.tables import Catalogue
-from npulens.workspace.index.contents import Content, Modules
+from npulens.workspace.index.contents import Modules
 from npulens.workspace.index.fact_memo import FactMemo
 from npulens.workspace.index.import_lines import import_words, imported_modules
 
@@ -19,18 +19,11 @@ _FOR_CUDA = re.compile(r"(?:\w+_)?cuda_\w+|\w+_cuda", re.IGNORECASE)
 def foreign_extensions(
     files: Iterable[Path], modules: Modules, catalogue: Catalogue, memo: FactMemo
 ) -> frozenset[str]:
-    """The names of such modules, as far as no rule speaks of them.
-
-    Args:
-        files: The files of the project.
-        modules: Its Python files.
-        catalogue: Has the libraries that are known.
-        memo: What is known of the modules.
-    """
+    """The names of such modules, as far as no rule speaks of them."""
     found = {
         root
         for content in modules.values()
-        if any(map(_FOR_CUDA.fullmatch, _words(content, memo)))
+        if any(map(_FOR_CUDA.fullmatch, import_words(content, memo).all))
         for root in (name.partition(".")[0] for name in imported_modules(content.data))
         if _FOR_CUDA.fullmatch(root)
     }
@@ -39,8 +32,3 @@ def foreign_extensions(
     known = {name.partition(".")[0] for name in catalogue.libraries}
     own = {part for file in files for part in (file.stem.partition(".")[0], *file.parts)}
     return frozenset(found - known - own)
-
-
-def _words(content: Content, memo: FactMemo) -> frozenset[str]:
-    words = import_words(content, memo)
-    return words.modules | words.names

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from npulens.syntax.parsing import module_tree
+from npulens.syntax.parsing import tree_or_none
 from npulens.syntax.walking import nodes_below
 from npulens.text.kinds import Kind, kind_by_name
 from npulens.workspace.index.contents import Content, Modules
@@ -19,12 +19,7 @@ _NPU_FOLDERS = frozenset({"npu", "ascend"})
 
 
 def npu_builders(modules: Modules, memo: FactMemo) -> frozenset[Path]:
-    """The sources of operators that a class of the same name builds for the NPU.
-
-    Args:
-        modules: The Python files of the project.
-        memo: What is known of them.
-    """
+    """The sources of operators that a class of the same name builds for the NPU."""
     for_npu: dict[Path, set[str]] = {}
     for file, content in modules.items():
         if file.parent.name in _NPU_FOLDERS:
@@ -55,11 +50,9 @@ def _classes(module: Content, memo: FactMemo) -> list[tuple[str, tuple[str, ...]
     """The classes of a module, each with the C++ and CUDA sources that it names."""
 
     def answer() -> list[tuple[str, list[str]]]:
-        try:
-            tree = module_tree(module.text)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return []
-        return [(n.name, list(_sources(n))) for n in tree.body if isinstance(n, ast.ClassDef)]
+        tree = tree_or_none(module.text)
+        classes = () if tree is None else (n for n in tree.body if isinstance(n, ast.ClassDef))
+        return [(node.name, list(_sources(node))) for node in classes]
 
     return memo.recall("classes with sources", (module.digest,), answer, _read_classes)
 

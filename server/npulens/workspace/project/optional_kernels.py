@@ -25,7 +25,7 @@ _MAX_USES = 100
 """What is used more often is not looked into, which bounds the work for hostile modules."""
 _CHECKS_DEVICE = re.compile(r"\bdevice\b|is_cuda|cuda")
 _COMPILES = b"cpp_extension.load("
-_BUILD_FILE = re.compile(r"setup|build|extension", re.IGNORECASE)
+BUILD_FILE = re.compile(r"setup|build|extension", re.IGNORECASE)
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
@@ -43,13 +43,7 @@ class OptionalKernels(NamedTuple):
 
 
 def optional_kernels(sources: Iterable[Path], modules: Modules, memo: FactMemo) -> OptionalKernels:
-    """Of some C++ and CUDA files that bind operators those which need not be ported.
-
-    Args:
-        sources: The files.
-        modules: The Python files of the project.
-        memo: What is known of them.
-    """
+    """Of some C++ and CUDA files that bind operators those which need not be ported."""
     loaders = {source: _loaders(source, modules, memo) for source in sources}
     named: dict[Path, set[str]] = {}
     for source, files in loaders.items():
@@ -80,7 +74,7 @@ def _loaders(source: Path, modules: Modules, memo: FactMemo) -> list[Path]:
         and (folder in content.data or file.parent == source.parent)
         and FileRole.TEST not in file_role(str(file))
     ]
-    return [] if any(_BUILD_FILE.search(file.stem) for file in loaders) else loaders
+    return [] if any(BUILD_FILE.search(file.stem) for file in loaders) else loaders
 
 
 def _names(content: Content, source: str, memo: FactMemo) -> bool:
@@ -172,7 +166,7 @@ class _User:
         loaders = {self._definition_around(node) for node in named}
         if not loaders or None in loaders:
             return False
-        kernels = {name for loader in loaders if loader for name in _globals(loader)}
+        kernels = {name for loader in loaders if loader for name in globals_of(loader)}
         users = {
             self._definition_around(use)
             for kernel in kernels
@@ -302,10 +296,7 @@ class _User:
 
     def _source(self, node: ast.AST) -> str:
         assert isinstance(node, (ast.expr, ast.stmt))
-        start = self._lines.offset(node.lineno, node.col_offset)
-        return self._text[
-            start : self._lines.offset(node.end_lineno or 0, node.end_col_offset or 0)
-        ]
+        return self._text[slice(*self._lines.span(node))]
 
 
 def _brought(node: ast.Import | ast.ImportFrom, extension: str) -> Iterator[str]:
@@ -330,13 +321,10 @@ def _bound_to_other(statement: ast.stmt, built: frozenset[str]) -> Iterator[str]
             yield from (name for target in statement.targets for name in target_names(target))
 
 
-def _globals(function: ast.AST) -> set[str]:
-    return {
-        name
-        for node in nodes_below(function)
-        if isinstance(node, ast.Global)
-        for name in node.names
-    }
+def globals_of(function: ast.AST) -> set[str]:
+    """The names that a function declares to be those of the module."""
+    declared = (node for node in nodes_below(function) if isinstance(node, ast.Global))
+    return {name for node in declared for name in node.names}
 
 
 def _blocks(node: ast.AST) -> list[list[ast.stmt]]:

@@ -70,10 +70,7 @@ def optional_parts(
 class _Importers:
     """Who imports the modules of a project, and whether under a condition.
 
-    Args:
-        modules: Its Python files.
-        memo: What is known of them.
-        built: The names by which they take what the project builds of CUDA code.
+    `built` are the names by which they take what the project builds of CUDA code.
     """
 
     def __init__(self, modules: Modules, memo: FactMemo, built: frozenset[str]) -> None:
@@ -82,8 +79,7 @@ class _Importers:
         self._built = built
         self._by_word: dict[str, list[Path]] = {}
         for file, content in modules.items():
-            words = import_words(content, memo)
-            for word in words.modules | words.names:
+            for word in import_words(content, memo).all:
                 self._by_word.setdefault(word, []).append(file)
 
     def naming(self, words: Iterable[str]) -> list[Path]:

@@ -58,13 +58,10 @@ def _is_package(folder: Path) -> bool:
 
 def outermost_package(folder: Path, known: dict[Path, Path]) -> Path:
     """The folder that holds the outermost package around a folder; `known` is filled on the way."""
-    climbed = []
-    while folder not in known and _is_there(folder / "__init__.py") and folder.parent != folder:
-        climbed.append(folder)
-        folder = folder.parent
-    top = known.setdefault(folder, folder)
-    known.update(dict.fromkeys(climbed, top))
-    return top
+    if folder not in known:
+        is_package = _is_there(folder / "__init__.py") and folder.parent != folder
+        known[folder] = outermost_package(folder.parent, known) if is_package else folder
+    return known[folder]
 
 
 def _is_there(path: Path) -> bool:

@@ -29,13 +29,8 @@ class ReachedFiles:
     """Follows the imports of a project.
 
     Imports are read from the text, so one in a comment counts too: what is reached may be too
-    much, and is too little only where a name is made up while the program runs.
-
-    Args:
-        files: The files of the project.
-        root: Its folder.
-        libraries: Packages of PyTorch's world, besides those whose names start with `torch`.
-        memo: What is known of contents.
+    much, and is too little only where a name is made up while the program runs. `libraries` are
+    packages of PyTorch's world, besides those whose names start with `torch`.
     """
 
     def __init__(

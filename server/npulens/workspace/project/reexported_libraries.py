@@ -1,7 +1,7 @@
 """Modules of libraries that modules of a project re-export: `from .common import torch`."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from pathlib import Path, PurePath
 
@@ -10,7 +10,7 @@ from npulens.workspace.index.contents import Content, Modules
 from npulens.workspace.index.fact_memo import FactMemo
 from npulens.workspace.index.import_lines import import_words, imported_from
 from npulens.workspace.index.module_summary import summary_of
-from npulens.workspace.index.re_exports import place_of, re_exported
+from npulens.workspace.index.re_exports import place_of, re_exported, triples
 
 _STAR = b"import *"
 _TRACES = (b"cuda", b"nccl", b"DataParallel")
@@ -35,11 +35,6 @@ def reexported_libraries(modules: Modules, memo: FactMemo, libraries: AbstractSe
 
     Only modules are looked at from which some file takes everything, or something called `torch`,
     those that they take from, and those that import a library that the NPU does not have.
-
-    Args:
-        modules: The Python files of the project.
-        memo: What is known of them.
-        libraries: The roots of libraries that the NPU does not have.
     """
     takers = [file for file, content in modules.items() if _takes(content, memo)]
     sources = dict(_importing(modules, memo, libraries))
@@ -65,7 +60,7 @@ def reexported_libraries(modules: Modules, memo: FactMemo, libraries: AbstractSe
         if new.keys() <= known.keys():
             break
         known = {**new, **known}
-    return _facts(known)
+    return triples(known)
 
 
 def _importing(
@@ -86,10 +81,6 @@ def _importing(
     for file, brought in providers.items():
         if not brought.isdisjoint(taken[PurePath(place_of(file)).name]):
             yield file, modules[file]
-
-
-def _facts(known: Mapping[tuple[str, str], LibraryName]) -> _Facts:
-    return frozenset((path, name, each) for (path, name), each in known.items())
 
 
 def _takes(content: Content, memo: FactMemo) -> bool:

@@ -20,7 +20,7 @@ from npulens.text.document import Document
 from npulens.workspace.index.contents import Content, Modules
 from npulens.workspace.index.fact_memo import FactMemo, text, texts
 from npulens.workspace.index.import_lines import import_words
-from npulens.workspace.index.re_exports import PACKAGE, packages, place_of, re_exported
+from npulens.workspace.index.re_exports import PACKAGE, packages, place_of, re_exported, triples
 
 _ROUNDS = 3
 """How many functions a result may be returned through."""
@@ -44,13 +44,7 @@ Names = dict[Path, tuple[str, ...]]
 def returned_shapes(
     modules: Modules, catalogue: Catalogue, memo: FactMemo
 ) -> frozenset[tuple[str, str, ReturnedShape]]:
-    """What functions return, by the paths of their modules without ending and their names.
-
-    Args:
-        modules: The Python files of the project.
-        catalogue: The rules.
-        memo: What is known of the modules.
-    """
+    """What functions return, by the paths of their modules without ending and their names."""
     cut = _Cut()
     imported = frozenset().union(*(import_words(each, memo).names for each in modules.values()))
     candidates = {
@@ -71,15 +65,7 @@ def returned_shapes(
         wanted = {
             f: _calling(modules[f], names, called, memo, cut) for f, names in candidates.items()
         }
-    return _facts(found).members.returned_shapes
-
-
-def _facts(found: Found) -> ProjectFacts:
-    return ProjectFacts(
-        members=ModuleMembers(
-            frozenset((path, name, shape) for (path, name), shape in found.items())
-        )
-    )
+    return triples(found)
 
 
 def _imported_functions(
@@ -196,7 +182,7 @@ def _evaluated(
     found: Found,
     memo: FactMemo,
 ) -> Iterator[tuple[tuple[str, str], ReturnedShape]]:
-    project = _facts(found)
+    project = ProjectFacts(members=ModuleMembers(triples(found)))
     others = blake2b(repr(sorted(project.members.returned_shapes)).encode("utf-8", "surrogatepass"))
     for file, names in wanted.items():
         if not names:

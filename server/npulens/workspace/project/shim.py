@@ -15,7 +15,7 @@ from typing import NamedTuple
 from npulens.catalog.model import MigrationStyle, Shim
 from npulens.text.kinds import Kind, kind_by_name
 from npulens.workspace.files.discovery import discover
-from npulens.workspace.index.contents import Contents
+from npulens.workspace.index.contents import Contents, Stamp, read, stamp
 from npulens.workspace.index.import_lines import import_statements
 from npulens.workspace.index.module_files import ModuleFiles
 from npulens.workspace.settings.configuration import Configuration, absolute
@@ -28,8 +28,6 @@ _COMPUTES = re.compile(r"^[A-Za-z_][\w.,\[\] \t]*=[^=\n][^\n]*\(", re.MULTILINE)
 _TEST_FILE = re.compile(
     r"(?:\A|/)(?:tests?/|test_[^/]*\Z|[^/]*_test\.py\Z|conftest\.py\Z|setup\.py\Z)"
 )
-_MAX_SIZE = 2_000_000
-"""In bytes; nobody writes a larger script."""
 
 
 class _Import(NamedTuple):
@@ -49,7 +47,6 @@ class _Source:
 
     Attributes:
         imports: What it imports, in order.
-        has_shim: The shim is among that.
         acts: Read as a script, it does something: it has a main guard, or top-level calls, which
             may be assigned where it defines nothing.
         names_cuda: It holds "cuda" or "nccl".
@@ -61,21 +58,16 @@ class _Source:
     names_cuda: bool
 
 
-_Stamp = tuple[int, int]
-"""Time and size of a file, which change when it does."""
-
-
 class ShimFinder:
     """Finds out about the shim in a tree; called again, it reads only what has changed.
 
-    Args:
-        contents: What was read of its files already; a later look has none.
+    `contents` has what was read of its files already; a later look has none.
     """
 
     def __init__(self, contents: Contents | None = None) -> None:
         self._contents = contents
-        self._mentions: dict[str, tuple[_Stamp | None, bool]] = {}
-        self._sources: dict[str, tuple[_Stamp | None, _Source]] = {}
+        self._mentions: dict[str, tuple[Stamp | None, bool]] = {}
+        self._sources: dict[str, tuple[Stamp | None, _Source]] = {}
         self._tree: tuple[str, dict[str, _Source]] = ("", {})
         self._states: dict[str, Shim] = {}
 
@@ -94,7 +86,7 @@ class ShimFinder:
         """
         paths = (os.path.abspath(file) for file in files)  # noqa: PTH100 (of thousands)
         python = (path for path in paths if kind_by_name(path) in (Kind.PYTHON, None))
-        stamps = {path: _stamp(path) for path in python}
+        stamps = {path: stamp(path) for path in python}
         if not is_wanted and not any(map(self._mentions_shim, stamps, stamps.values())):
             self._sources.clear()
             return {}
@@ -105,12 +97,7 @@ class ShimFinder:
         return self._states
 
     def scripts_without_shim(self, files: Iterable[Path], root: Path) -> list[Path]:
-        """The scripts of a tree that run with torch, or lead to it, but not under the shim.
-
-        Args:
-            files: The Python files of the tree.
-            root: Its folder.
-        """
+        """The scripts of a tree that run with torch, or lead to it, but not under the shim."""
         paths = [str(absolute(file)) for file in files]
         tree = _Tree(str(absolute(root)), {path: self._read(path, None)[1] for path in paths})
         return [Path(path) for path in tree.scripts_without_shim()]
@@ -136,7 +123,7 @@ class ShimFinder:
         is_wanted = configuration.style is MigrationStyle.RUNTIME_SHIM
         return self.states(files, folder, is_wanted=is_wanted)
 
-    def _mentions_shim(self, path: str, stamp: _Stamp | None) -> bool:
+    def _mentions_shim(self, path: str, stamp: Stamp | None) -> bool:
         known = self._mentions.get(path)
         if known is None or known[0] != stamp:
             data = self._content(path)
@@ -145,9 +132,9 @@ class ShimFinder:
         return known[1]
 
     def _content(self, path: str) -> bytes:
-        return _content(path) if self._contents is None else self._contents.of(path).data
+        return read(path) if self._contents is None else self._contents.of(path).data
 
-    def _read(self, path: str, stamp: _Stamp | None) -> tuple[_Stamp | None, _Source]:
+    def _read(self, path: str, stamp: Stamp | None) -> tuple[Stamp | None, _Source]:
         known = self._sources.get(path)
         if known is not None and known[0] == stamp:
             return known
@@ -163,23 +150,6 @@ def _acts(text: str) -> bool:
     if _ACTS.search(text) is not None:
         return True
     return _DEFINES.search(text) is None and _COMPUTES.search(text) is not None
-
-
-def _stamp(path: str) -> tuple[int, int] | None:
-    try:
-        found = os.stat(path)  # noqa: PTH116 (a Path for each of thousands costs more)
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size
-
-
-def _content(path: str) -> bytes:
-    """The bytes of a file; none where it cannot be read, which its own check reports."""
-    try:
-        with open(path, "rb") as file:  # noqa: PTH123
-            return file.read(_MAX_SIZE)
-    except OSError:
-        return b""
 
 
 def _imports(data: bytes) -> Iterator[_Import]:
@@ -211,11 +181,7 @@ class _Tree:
         self._targets: dict[str, list[tuple[str | None, bool]]] = {}
 
     def states(self, *, is_wanted: bool) -> dict[str, Shim]:
-        """For each file, whether the shim is there when scripts have imported it.
-
-        Args:
-            is_wanted: Whether scripts that start without it are reported.
-        """
+        """For each file, whether the shim is there when scripts have imported it."""
         imported = {t for path in self._sources for t, _ in self._edges(path) if t != path}
         started = [path for path in self._sources if path not in imported]
         shimmed = self._leading_to_shim()
@@ -240,7 +206,7 @@ class _Tree:
             if path not in imported
             and path not in shimmed
             and self._is_script(path)
-            and (not self._is_in_package(path) or b"__name__ ==" in _content(path))
+            and (not self._is_in_package(path) or b"__name__ ==" in read(path))
             and any(_names_torch(self._sources[each]) for each in self._reached([path]))
         ]
 

@@ -5,7 +5,7 @@ Neither has a module with a function of such a name: `utils.cuda(batch)`. Functi
 the classes, each with its own name and brackets in the place of methods.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from npulens.catalog.tables import Catalogue
@@ -14,7 +14,7 @@ from npulens.workspace.index.contents import Content, Modules
 from npulens.workspace.index.fact_memo import FactMemo
 from npulens.workspace.index.import_lines import import_words
 from npulens.workspace.index.module_summary import summary_of
-from npulens.workspace.index.re_exports import packages, place_of, re_exported
+from npulens.workspace.index.re_exports import packages, place_of, re_exported, triples
 
 _ROUNDS = 4
 """How many classes a method may be inherited through, from module to module."""
@@ -23,19 +23,13 @@ _Facts = frozenset[tuple[str, str, _Methods]]
 
 
 def tensor_method_overrides(modules: Modules, catalogue: Catalogue, memo: FactMemo) -> _Facts:
-    """The classes and functions, by the paths of their modules without ending and their names.
-
-    Args:
-        modules: The Python files of the project.
-        catalogue: Has the methods.
-        memo: What is known of the modules.
-    """
+    """The classes and functions, by the paths of their modules without ending and their names."""
     heads = [f"def {name}(".encode() for name in catalogue.methods]
     wanted = frozenset(catalogue.methods) | {f"{name}()" for name in catalogue.methods}
     found: dict[tuple[str, str], _Methods] = {}
     looked_at = {f for f, content in modules.items() if _contains_any(heads, content, memo)}
     for _ in range(_ROUNDS):
-        known = _facts(found)
+        known = triples(found)
         new = dict(found)
         for file in looked_at:
             new.update(_classes(file, modules[file], wanted, known, memo))
@@ -45,7 +39,7 @@ def tensor_method_overrides(modules: Modules, catalogue: Catalogue, memo: FactMe
         found = new
         classes = {name for (_, name), methods in found.items() if f"{name}()" not in methods}
         looked_at = {f for f, c in modules.items() if not classes.isdisjoint(_imported(c, memo))}
-    return _facts(found)
+    return triples(found)
 
 
 def _contains_any(heads: list[bytes], content: Content, memo: FactMemo) -> bool:
@@ -53,10 +47,6 @@ def _contains_any(heads: list[bytes], content: Content, memo: FactMemo) -> bool:
     return memo.is_so(
         "methods of tensors", content.digest, lambda: any(head in content.data for head in heads)
     )
-
-
-def _facts(found: Mapping[tuple[str, str], _Methods]) -> _Facts:
-    return frozenset((path, name, methods) for (path, name), methods in found.items())
 
 
 def _imported(content: Content, memo: FactMemo) -> frozenset[str]:

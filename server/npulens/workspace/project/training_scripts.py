@@ -14,12 +14,7 @@ _MAX_SIZE = 2_000_000
 
 
 def training_scripts(files: Iterable[Path], root: Path) -> list[Path]:
-    """The files that a user may start to train a model, in order.
-
-    Args:
-        files: The files of a project.
-        root: Its folder; tests are known by their path from there.
-    """
+    """The files of a project that a user may start to train a model, in order."""
     return [path for path in files if _trains(path, root)]
 
 

@@ -36,12 +36,6 @@ def unused_classes(
 
     Others may import what a package offers, so only projects that cannot be installed are looked
     at, and only as a whole.
-
-    Args:
-        files: All files of the project that are checked.
-        folders: The folders that the user named.
-        contents: Reads the files.
-        memo: What is known of contents.
     """
     named = list(folders)
     if not named or any(may_be_used_elsewhere(folder) for folder in named):
@@ -67,11 +61,6 @@ def unused_functions(modules: Modules, folders: Iterable[Path], memo: FactMemo) 
     """The names of private functions of modules that occur nowhere but in their definition.
 
     Only whole packages and projects are looked at: elsewhere another part may import them.
-
-    Args:
-        modules: The Python files of the project.
-        folders: The folders that the user named.
-        memo: What is known of them.
     """
     named = [folder.resolve() for folder in folders]
     if not named or any((folder.parent / "__init__.py").exists() for folder in named):

@@ -31,13 +31,6 @@ def unused_modules(
     Only projects of scripts are looked at, and only as a whole: others may import what a package
     offers. Where modules are imported by names that are made up, all may be, and
     what lies in the root of a project may be tried out in a shell.
-
-    Args:
-        modules: The Python files of the project.
-        files: All its files, settings and scripts among them.
-        folders: The folders that the user named.
-        contents: Reads the files.
-        memo: What is known of them.
     """
     named = list(folders)
     if not named or any(map(may_be_used_elsewhere, named)):

@@ -4,20 +4,17 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from itertools import islice
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_context
 from multiprocessing.util import Finalize
 from pathlib import Path
 
-from npulens.catalog.model import Shim
-from npulens.catalog.project_model import ProjectFacts
-from npulens.catalog.tables import Catalogue
 from npulens.workspace.runs.cache import FindingCache
 from npulens.workspace.runs.packed_report import PackedReport, is_sound, packed
+from npulens.workspace.runs.processes import end_with_parent
 from npulens.workspace.runs.run import Checker
-from npulens.workspace.settings.configuration import Configuration
 
 _TOO_FEW = 64
 """Fewer files are checked before a process has started."""
@@ -28,40 +25,30 @@ _PATIENCE = 10
 
 def check_in_background(
     paths: Sequence[Path],
-    catalogue: Catalogue,
-    configuration: Configuration,
-    project: ProjectFacts,
-    shims: Mapping[str, Shim],
+    checker: Checker,
     is_cancelled: Callable[[], bool],
     *,
     keeps: bool = False,
 ) -> Iterator[PackedReport]:
     """Check files; the reports come in the order of the paths, until the work is cancelled.
 
-    Args:
-        paths: The files.
-        catalogue: The rules.
-        configuration: The settings of their project.
-        project: What is known of the project.
-        shims: The state of the shim in each file.
-        is_cancelled: Called again and again; whether to stop.
-        keeps: Whether processes use `.npulens_cache` as `npulens check` does. A few files are
-            checked without it: that takes less time than to read it.
+    If it `keeps` what it finds, processes use `.npulens_cache` as `npulens check` does. A few files
+    are checked without it: that takes less time than to read it.
     """
     if len(paths) < _TOO_FEW:
-        checker = Checker(catalogue, configuration, project, shims, folder=_folder_of(project))
         for path in paths:
             if is_cancelled():
                 return
             yield packed(checker.check_file(path))
         return
+
     from concurrent.futures import ProcessPoolExecutor
 
     executor = ProcessPoolExecutor(
         max(1, min(4, (os.cpu_count() or 2) - 1)),
         get_context("spawn"),  # a fork of a process with threads may hang
         _start,
-        (catalogue, configuration, project, shims, keeps),
+        (checker, keeps),
     )
     try:
         rest = iter(paths)
@@ -81,23 +68,11 @@ def check_in_background(
 class _Worker:
     """What one of the processes checks with."""
 
-    def __init__(
-        self,
-        catalogue: Catalogue,
-        configuration: Configuration,
-        project: ProjectFacts,
-        shims: Mapping[str, Shim],
-        keeps: bool,
-    ) -> None:
-        self._anew = self._checker = Checker(
-            catalogue, configuration, project, shims, folder=_folder_of(project)
-        )
-        self._cache = None
+    def __init__(self, checker: Checker, keeps: bool) -> None:
+        self._anew = self._checker = checker
+        self._cache: FindingCache | None = None
         if keeps:
-            self._cache = FindingCache(configuration.root, catalogue, configuration, project)
-            self._checker = Checker(
-                catalogue, configuration, project, shims, self._cache, _folder_of(project)
-            )
+            self._checker, self._cache = checker.with_cache()
             # At the end of the process, also where the rest of its work is cancelled.
             Finalize(None, self._cache.save, exitpriority=0)
 
@@ -113,31 +88,13 @@ class _Worker:
 _worker: _Worker
 
 
-def _folder_of(project: ProjectFacts) -> Path | None:
-    return Path(project.root) if project.root else None
-
-
-def _start(
-    catalogue: Catalogue,
-    configuration: Configuration,
-    project: ProjectFacts,
-    shims: Mapping[str, Shim],
-    keeps: bool,
-) -> None:
+def _start(checker: Checker, keeps: bool) -> None:
     global _worker
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
     if sys.platform != "win32":
         os.nice(_PATIENCE)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    _worker = _Worker(catalogue, configuration, project, shims, keeps)
-
-
-def _end_with_parent() -> None:
-    """A process that waits for work would not notice that its parent was killed."""
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os.kill(os.getpid(), signal.SIGTERM)
+    threading.Thread(target=end_with_parent, daemon=True).start()
+    _worker = _Worker(checker, keeps)
 
 
 def _check(portion: Sequence[Path]) -> list[PackedReport]:

@@ -44,6 +44,14 @@ def recognisable(document: Document, findings: Sequence[Finding]) -> Iterator[st
         yield f"{finding.rule.code} {blake2b(text, digest_size=8).hexdigest()}"
 
 
+def numbered(document: Document, findings: Sequence[Finding]) -> Iterator[tuple[Finding, str, int]]:
+    """Each finding with what stays the same of it, and how many have had the same until then."""
+    times: Counter[str] = Counter()
+    for finding, mark in zip(findings, recognisable(document, findings), strict=True):
+        times[mark] += 1
+        yield finding, mark, times[mark]
+
+
 class Baseline:
     """What a file accepts."""
 
@@ -76,14 +84,9 @@ class Baseline:
         accepted = self._accepted.get(_relative(report.path, self._folder))
         if not accepted or report.document is None:
             return report
-        left = Counter(accepted)
-        new = []
-        marks = recognisable(report.document, report.findings)
-        for finding, mark in zip(report.findings, marks, strict=True):
-            left[mark] -= 1
-            if left[mark] < 0:
-                new.append(finding)
-        return replace(report, findings=tuple(new))
+        found = numbered(report.document, report.findings)
+        new = tuple(finding for finding, mark, number in found if number > accepted.get(mark, 0))
+        return replace(report, findings=new)
 
 
 class Acceptance:

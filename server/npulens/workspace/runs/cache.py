@@ -55,28 +55,14 @@ class FindingCache:
         configuration: Configuration,
         project: ProjectFacts,
     ) -> None:
-        """Read what is there.
-
-        Args:
-            folder: The folder in which `.npulens_cache` is.
-            catalogue: The rules.
-            configuration: The settings.
-            project: What a file cannot know of its project.
-        """
+        """Read what is in `.npulens_cache` of a folder."""
         self._rules = catalogue.rules
         self._file = folder / FOLDER / f"{_state(catalogue, configuration, project)}{_FINDINGS}"
         self._known = _read_findings(self._file)
         self._new: dict[str, tuple[str, list[Any], list[Any]]] = {}
 
     def digest(self, path: str, shim: Shim, data: bytes, root: str) -> str:
-        """The key of the findings of a file: all that they depend on in this state.
-
-        Args:
-            path: The file.
-            shim: The state of the shim in it.
-            data: Its bytes.
-            root: The folder of its project.
-        """
+        """The key of the findings of a file: all that they depend on in this state."""
         name = f"{path}\0{shim.value}\0{root}\0".encode("utf-8", "surrogatepass")
         return blake2b(data, digest_size=16, key=blake2b(name, digest_size=16).digest()).hexdigest()
 
@@ -116,20 +102,10 @@ class FindingCache:
 
 
 class FactCache:
-    """What is known of the contents of files, whichever project they belong to.
-
-    Attributes:
-        memo: Holds it.
-    """
+    """What is known of the contents of files, whichever project they belong to."""
 
     def __init__(self, folder: Path, catalogue: Catalogue, configuration: Configuration) -> None:
-        """Read what is there.
-
-        Args:
-            folder: The folder in which `.npulens_cache` is.
-            catalogue: The rules.
-            configuration: The settings.
-        """
+        """Read what is in `.npulens_cache` of a folder."""
         state = _digest(_rules_state(catalogue, configuration))
         self._file = folder / FOLDER / f"{state}{_FACTS}"
         self.memo = FactMemo(_read(self._file))

@@ -12,7 +12,6 @@ class FileReport:
     """What a check of one file came to.
 
     Attributes:
-        path: The path as the user names it.
         findings: The wanted findings, in order of their place.
         document: The text they are in, or None where there are none.
         problem: Why there was no check, or None.

@@ -33,8 +33,7 @@ class Once:
 def reported_once(reports: Iterable[FileReport]) -> Iterator[FileReport]:
     """The reports with one hint for each optional library; where it comes again it is settled.
 
-    Args:
-        reports: Those of all files, in the order of the paths.
+    They come in the order of the paths.
     """
     return map(Once().report, reports)
 

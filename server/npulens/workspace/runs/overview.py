@@ -1,6 +1,5 @@
 """The findings of all files of a folder, kept as long as the files stay the same."""
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
@@ -10,15 +9,15 @@ from time import monotonic
 
 from npulens.catalog.model import Finding, Shim
 from npulens.text.document import Document
-from npulens.workspace.files.discovery import discover
+from npulens.workspace.files.discovery import discover_for
+from npulens.workspace.index.contents import Stamp, stamp
 from npulens.workspace.project.file_context import FileContext, ProjectContextProvider
 from npulens.workspace.project.shim import ShimFinder
 from npulens.workspace.runs.background import check_in_background
 from npulens.workspace.runs.packed_report import PackedReport
+from npulens.workspace.runs.run import Checker
 from npulens.workspace.settings.configuration import Settings, absolute
 
-_Stamp = tuple[int, int]
-"""Time and size of a file, which change when it does."""
 _TRUSTED_FOR = 30.0
 """Seconds for which files are believed to be as they were, if changes are reported."""
 
@@ -30,9 +29,7 @@ class FileState:
     """What is found in a file; small, since there may be thousands.
 
     Attributes:
-        path: The file.
         file_context: What counted for it.
-        report: What the check came to.
         serial: Its number, which no other state has.
     """
 
@@ -56,8 +53,6 @@ class _Folder:
     """What is known of a folder.
 
     Attributes:
-        file_context: What counts for its files.
-        settings: The settings of that look.
         stamps: Its files as they were when last looked at.
         looked: When that was, and how many changes had been reported then.
         known: The state of each file, and the stamp for which it holds.
@@ -65,9 +60,9 @@ class _Folder:
 
     file_context: FileContext
     settings: Settings
-    stamps: dict[Path, _Stamp]
+    stamps: dict[Path, Stamp]
     looked: tuple[float, int]
-    known: dict[Path, tuple[_Stamp, FileState]]
+    known: dict[Path, tuple[Stamp, FileState]]
 
 
 class Overview:
@@ -128,8 +123,10 @@ class Overview:
     ) -> Iterator[FileState]:
         around, stamps, known = folder.file_context, folder.stamps, folder.known
         by_shim = {shim: replace(around, shim=shim) for shim in Shim}
-        arguments = around.catalogue, around.configuration, around.project, shims
-        reports = check_in_background(changed, *arguments, is_cancelled, keeps=keeps)
+        root = Path(around.project.root) if around.project.root else None
+        facts = around.catalogue, around.configuration, around.project
+        checker = Checker(*facts, shims, folder=root)
+        reports = check_in_background(changed, checker, is_cancelled, keeps=keeps)
         for file, report in zip(changed, reports, strict=False):
             file_context = by_shim[shims.get(str(absolute(file)), Shim.ABSENT)]
             state = FileState(file, file_context, report, next(_serials))
@@ -154,7 +151,7 @@ class Overview:
         if before is not None and stamps != before.stamps:
             self._lookout.forget_projects()
             file_context = self._lookout.look(inside, path, settings)
-        known: dict[Path, tuple[_Stamp, FileState]] = {}
+        known: dict[Path, tuple[Stamp, FileState]] = {}
         if before is not None and before.file_context == file_context:
             known = before.known
             for gone in known.keys() - stamps.keys():
@@ -179,20 +176,6 @@ class Overview:
             self._lookout.forget_projects()
 
 
-def _stamps(folder: Path, file_context: FileContext) -> dict[Path, _Stamp]:
-    configuration = file_context.configuration
-    files = discover(
-        [str(folder)],
-        configuration.exclude,
-        configuration.root,
-        configuration.respect_gitignore,
-    ).files
-    return {file: stamp for file in files if (stamp := _stamp(file)) is not None}
-
-
-def _stamp(path: Path) -> _Stamp | None:
-    try:
-        status = os.stat(path)  # noqa: PTH116 (half the time of the method, for thousands)
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_size
+def _stamps(folder: Path, file_context: FileContext) -> dict[Path, Stamp]:
+    files = discover_for(file_context.configuration, [str(folder)]).files
+    return {file: found for file in files if (found := stamp(file)) is not None}

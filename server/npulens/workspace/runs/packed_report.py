@@ -22,7 +22,6 @@ class PackedReport:
 
     Attributes:
         findings: The wanted findings; empty where there are none.
-        problem: Why there was no check, or `None`.
     """
 
     findings: bytes

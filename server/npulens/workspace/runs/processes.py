@@ -63,13 +63,13 @@ _worker: tuple[_Work[Any], Checker]
 def _start_worker(work: _Work[Any], checker: Checker) -> None:
     global _worker
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=end_with_parent, daemon=True).start()
     collect_seldom()
     _worker = work, checker
 
 
-def _end_with_parent() -> None:
-    """A worker whose parent was killed would wait for work for ever."""
+def end_with_parent() -> None:
+    """For a thread of a worker: it would not notice that its parent was killed."""
     from multiprocessing import parent_process
 
     parent = parent_process()

@@ -73,6 +73,12 @@ class Checker:
         """What a file cannot know of its project."""
         return self._project_target.project
 
+    def with_cache(self) -> "tuple[Checker, FindingCache]":
+        """The same with what earlier runs found, and where that is kept."""
+        catalogue, configuration, project = self._catalogue, self._configuration, self.project
+        cache = FindingCache(configuration.root, catalogue, configuration, project)
+        return Checker(catalogue, configuration, project, self._shims, cache, self._folder), cache
+
     def check_file(self, path: Path) -> FileReport:
         """Check a file; whatever is wrong with it is in the report."""
         data = self.read(path)

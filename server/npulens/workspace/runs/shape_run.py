@@ -21,13 +21,7 @@ _NO_TARGET = Target()
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place in a file.
-
-    Attributes:
-        document: The text of the file.
-        rule: The rule that it breaks.
-        ranked: What is known of it.
-    """
+    """A place in a file."""
 
     document: Document
     rule: Rule
@@ -36,12 +30,7 @@ class Place:
 
 @dataclass(slots=True)
 class ShapeRun:
-    """What was found in files, the worst first.
-
-    Attributes:
-        places: The places.
-        problems: Why a file could not be looked at, by its path.
-    """
+    """What was found in files, the worst first."""
 
     places: list[Place] = field(default_factory=list)
     problems: dict[str, LocalizedText] = field(default_factory=dict)

@@ -53,7 +53,6 @@ class Configuration:
     Attributes:
         torch_version: The PyTorch release line that the code shall run on, or None if nobody says.
         project_version: The newest that the project's own requirements allow, or None.
-        style: What migrated code looks like.
         autoload: PyTorch loads torch_npu by itself, so that fixes need not import it.
         select: The rules to report, all if empty: codes, names, or starts of codes such as `NPU1`.
         extend_select: Rules to report besides; a rule that is off by default has to be named.
@@ -63,7 +62,6 @@ class Configuration:
         per_file_ignores: Pairs of such a pattern and the rules to leave out where it fits.
         severities: Pairs of a word for rules, as in `select`, and how much they matter.
         reasons: Pairs of a reason that settles places by default, and how much these matter.
-        extend_rules: The user's rule files.
         language: The language of messages, or None to follow the environment.
         source: The file all this was read from, or None.
         folder: Where settings that an editor keeps count, if there is no file.
@@ -118,11 +116,8 @@ Settings = Mapping[str, Any]
 def find_configuration(start: Path, settings: Settings = MappingProxyType({})) -> Configuration:
     """The configuration of a file or folder: that of the nearest folder above it that has one.
 
-    Where it names no PyTorch release, the requirements of the project decide.
-
-    Args:
-        start: The file or folder.
-        settings: What counts where the configuration says nothing.
+    Where it names no PyTorch release, the requirements of the project decide; where it says nothing
+    else, the given settings.
 
     Raises:
         ConfigurationError: It cannot be used.
@@ -254,7 +249,6 @@ class _WrongValueError(Exception):
 
     Attributes:
         name: The text that says so, with a placeholder for the key.
-        values: What else is put into it.
     """
 
     def __init__(self, name: MessageId, /, **values: object) -> None:

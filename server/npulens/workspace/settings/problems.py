@@ -15,7 +15,6 @@ class Counts(NamedTuple):
     Attributes:
         problems: Those that have to be changed before code runs as it should.
         safe: Those of them with a safe fix.
-        advice: All others.
     """
 
     problems: int

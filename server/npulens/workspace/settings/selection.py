@@ -12,13 +12,7 @@ from npulens.workspace.settings.path_patterns import Patterns, read_pattern
 
 
 def chosen(judged: Judgement, configuration: Configuration, path: str) -> Judgement:
-    """What a configuration wants of what is known of a file; what its rules leave out is settled.
-
-    Args:
-        judged: What is known of the file.
-        configuration: The settings.
-        path: The file, as the user names it.
-    """
+    """What a configuration wants of what is known of a file; what it leaves out is settled."""
     ledger = Ledger((*judged.findings, *judged.settled))
     wanted = selected(ledger.open, configuration, path)
     ledger.open = [finding for finding in ledger.open if finding.rule.enabled]
@@ -31,13 +25,7 @@ def chosen(judged: Judgement, configuration: Configuration, path: str) -> Judgem
 def selected(
     findings: Iterable[Finding], configuration: Configuration, path: str
 ) -> tuple[Finding, ...]:
-    """The findings of a file that the configuration wants, with the severities it gives them.
-
-    Args:
-        findings: The findings.
-        configuration: The settings.
-        path: The file, as the user names it.
-    """
+    """The findings of a file that the configuration wants, with the severities it gives them."""
     ignored = _ignored_in(path, configuration)
     wanted: dict[str, bool] = {}
     kept = []

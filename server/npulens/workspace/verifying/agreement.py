@@ -7,10 +7,7 @@ from pathlib import Path
 
 from npulens.analysis import analyze_shapes
 from npulens.catalog.tables import Catalogue
-from npulens.text.decoding import UndecodableSource
-from npulens.text.document import Document
-from npulens.text.notebooks import UnreadableNotebook
-from npulens.text.sources import read_source
+from npulens.workspace.verifying.original_lines import document_in
 from npulens.workspace.verifying.outcomes import Site
 
 
@@ -30,11 +27,8 @@ class AgreedPlace:
     """One line.
 
     Attributes:
-        agreement: Who saw it.
         path: Relative to the folder of the project.
         line: The first line, from 1.
-        codes: The rules of the findings there.
-        sites: What the run saw there.
         cell: In a notebook the cell, from 1, from whose start the line counts.
     """
 
@@ -49,14 +43,7 @@ class AgreedPlace:
 def agree(
     folder: Path, files: Iterable[str], catalogue: Catalogue, seen: Sequence[Site]
 ) -> list[AgreedPlace]:
-    """Put findings and observations of files side by side.
-
-    Args:
-        folder: The project that was run.
-        files: The paths below it of the files that were run or imported.
-        catalogue: The rules.
-        seen: What the run saw.
-    """
+    """Put findings and observations of files side by side."""
     found: list[AgreedPlace] = []
     covered: set[Site] = set()
     spans: dict[tuple[str, int, int], set[str]] = {}
@@ -79,9 +66,8 @@ def agree(
 
 def _findings(folder: Path, path: str, catalogue: Catalogue) -> Iterator[tuple[int, int, str]]:
     """The first and last line of each finding in a file, and its rule; lines are those of a run."""
-    try:
-        document = Document(path, read_source(path, (folder / path).read_bytes()).text)
-    except (OSError, UndecodableSource, UnreadableNotebook):
+    document = document_in(folder, path)
+    if document is None:
         return
     for ranked in analyze_shapes(document, catalogue).ranked:
         rule = catalogue.rule_named(ranked.hotspot.rule)

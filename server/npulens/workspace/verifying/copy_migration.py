@@ -16,8 +16,6 @@ class CopyMigration:
     """How a copy is made ready for the NPU: as `npulens migrate` does it.
 
     Attributes:
-        configuration: The settings of the project.
-        catalogue: The rules.
         applicability: `unsafe` applies fixes too that would have to be read.
         jobs: How many processes to use; without it, as many as pay.
     """

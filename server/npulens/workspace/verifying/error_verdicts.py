@@ -40,12 +40,7 @@ _NAMESPACES_OF_PYTORCH = {"aten", "prim", "prims", "c10d", "npu"}
 
 
 def judge_error(error: Mapping[str, Any], result: RunResult) -> Verdict:
-    """What an error says, as the process has described it.
-
-    Args:
-        error: What the emulator's `described` shows of it.
-        result: The run that it is from.
-    """
+    """What an error says, as the process has described it."""
     outcome, detail = _outcome(error, result)
     return Verdict(outcome, error["path"], error["line"], detail)
 

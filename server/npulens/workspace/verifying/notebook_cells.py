@@ -20,11 +20,7 @@ class RunCell(NamedTuple):
 
 
 def cells_to_run(text: str) -> list[RunCell]:
-    """The cells in their order, without magics and commands for the shell.
-
-    Args:
-        text: The text of a notebook, as `notebook_text` makes it.
-    """
+    """The cells of a text that `notebook_text` makes, without magics and commands for the shell."""
     python = python_of_notebook(text)  # as long, with the same lines
     starts = [text.rindex("\n", 0, mark.start - 1) + 1 for mark in cell_marks(text)[1:]]
     starts = [0, *starts] if python else []

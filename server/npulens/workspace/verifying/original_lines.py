@@ -40,7 +40,7 @@ class OriginalLines:
         if document is None:
             return UserPlace(line)
         if path not in self._lines:
-            after = _document(self._copy, path)
+            after = document_in(self._copy, path)
             lines = [] if after is None else original_lines(_lines(document), _lines(after))
             self._lines[path] = lines
         lines = self._lines[path]
@@ -56,11 +56,12 @@ class OriginalLines:
     def document(self, path: str) -> Document | None:
         """The original of a file; of a notebook, that of its cells. `None` if it is no text."""
         if path not in self._documents:
-            self._documents[path] = _document(self._original, path)
+            self._documents[path] = document_in(self._original, path)
         return self._documents[path]
 
 
-def _document(folder: Path, path: str) -> Document | None:
+def document_in(folder: Path, path: str) -> Document | None:
+    """The text of a file below a folder; of a notebook, that of its cells. `None` if it is none."""
     try:
         return Document(path, read_source(path, (folder / path).read_bytes()).text)
     except (OSError, UndecodableSource, UnreadableNotebook):

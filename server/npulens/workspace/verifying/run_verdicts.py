@@ -79,13 +79,7 @@ def _judge_limit(
 def judge_run(
     result: RunResult, apis: Mapping[str, str], *, trains_on_cpu: bool = False
 ) -> Verdict:
-    """What a run says that came to its end.
-
-    Args:
-        result: The run.
-        apis: The APIs that do not work on the NPU, and why.
-        trains_on_cpu: Whether models may be trained on the CPU.
-    """
+    """What a run says that came to its end."""
     left = [site for site in cuda_calls(result) if site.name not in PROBES]
     if left:
         return Verdict(Outcome.CUDA_LEFT, left[0].path, left[0].line, left[0].name)

@@ -23,13 +23,7 @@ def kind_of_site(site: Site) -> LocalizedText:
 
 
 def verdict_sentence(verdict: Verdict, steps: int, *, placed: bool) -> LocalizedText:
-    """The verdict in one sentence.
-
-    Args:
-        verdict: The verdict.
-        steps: How many optimizer steps were made.
-        placed: Whether the sentence names the place, if there is one.
-    """
+    """The verdict in one sentence, which names the place, if there is one, if it is `placed`."""
     where: LocalizedText | str = ""
     if placed and verdict.path is not None:
         place = shown_place(verdict.path, verdict.line, verdict.cell)

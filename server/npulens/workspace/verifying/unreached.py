@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from npulens.syntax.parsing import module_tree
+from npulens.syntax.parsing import tree_or_none
 
 _FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 _SILENT = (ast.Global, ast.Nonlocal, ast.Pass, ast.Break, ast.Continue)
@@ -29,17 +29,9 @@ class Unreached(NamedTuple):
 
 
 def unreached(text: str, reached: Collection[int]) -> tuple[Unreached, ...]:
-    """The functions that no process entered, and the lines of others that none came to.
-
-    Args:
-        text: The script.
-        reached: The lines that were run.
-    """
-    try:
-        tree = module_tree(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ()
-    return tuple(_of_block(tree.body, frozenset(reached), ""))
+    """The functions that no process entered, and the lines of others that none came to."""
+    tree = tree_or_none(text)
+    return () if tree is None else tuple(_of_block(tree.body, frozenset(reached), ""))
 
 
 def _of_block(body: Sequence[ast.AST], reached: frozenset[int], prefix: str) -> Iterator[Unreached]:

@@ -9,13 +9,11 @@ from pathlib import Path
 
 from npulens.catalog.model import MigrationStyle, TorchVersion
 from npulens.catalog.tables import Catalogue
-from npulens.text.decoding import UndecodableSource
 from npulens.text.document import Document
-from npulens.text.sources import read_source
 from npulens.workspace.verifying.agreement import AgreedPlace, agree
 from npulens.workspace.verifying.copy_migration import CopyMigration
 from npulens.workspace.verifying.npu_apis import apis_to_watch
-from npulens.workspace.verifying.original_lines import OriginalLines
+from npulens.workspace.verifying.original_lines import OriginalLines, document_in
 from npulens.workspace.verifying.outcomes import GOOD, LIMITED, Outcome, Site, Verdict
 from npulens.workspace.verifying.project_copy import copy_project
 from npulens.workspace.verifying.run_comparison import Comparison, compare
@@ -23,6 +21,7 @@ from npulens.workspace.verifying.run_verdicts import api_uses, cuda_calls, devic
 from npulens.workspace.verifying.test_results import TestResults, judge_tests, test_results
 from npulens.workspace.verifying.unreached import Unreached, unreached
 from npulens.workspace.verifying.verified_run import (
+    Device,
     IsCancelled,
     Limits,
     RunResult,
@@ -103,11 +102,6 @@ def verify(
 ) -> Verification:
     """Run the project on the emulated NPU.
 
-    Args:
-        request: The options of the run.
-        catalogue: The rules.
-        is_cancelled: Asked meanwhile whether nobody waits for it any more.
-
     Raises:
         CancelledRunError: Nobody does.
         CannotVerifyError: There is no PyTorch that the emulator can work with.
@@ -138,7 +132,7 @@ def verify(
 
 def _run(
     request: Request,
-    device: str,
+    device: Device,
     folder: Path,
     work: Path,
     apis: dict[str, str],
@@ -147,10 +141,9 @@ def _run(
     own = work / f"run_{device}"
     own.mkdir()
     watching = Watching(request.seed, request.tolerance is not None, apis)
-    on_npu = device == "npu"
     return run(
         request.task,
-        "npu" if on_npu else "cpu",
+        device,
         folder,
         request.folder,
         own,
@@ -211,14 +204,13 @@ def _unreached(
     script = task.script
     if verdict.outcome not in LIMITED or script is None or task.notebook is not None:
         return None
-    try:
-        text = read_source(script, (folder / script).read_bytes()).text
-    except (OSError, UndecodableSource):
+    document = document_in(folder, script)
+    if document is None:
         return None
     reached = {line for report in result.reports for line in report["lines"]}
     found = (
         Unreached(name, lines.place(script, first).line, lines.place(script, last).line)
-        for name, first, last in unreached(text, reached)
+        for name, first, last in unreached(document.text, reached)
     )
     return tuple(dict.fromkeys(found))
 

@@ -35,6 +35,8 @@ _GRACE = 3.0
 """Seconds between the request to end and the end."""
 _INTERVAL = 0.02
 _KEPT_LINES = 40
+_SECONDS = 300.0
+"""The limit unless another is given."""
 
 
 IsCancelled = Callable[[], bool]
@@ -56,7 +58,6 @@ class Task:
     Attributes:
         script: The path of the script or notebook below the folder of the project, or None.
         module: The name of the module, or None.
-        arguments: What the script is given.
         processes: How many processes to start as a launcher would, or None for one without.
     """
 
@@ -90,6 +91,26 @@ class Limits:
     steps_are_given: bool = False
     seconds_are_given: bool = False
 
+    @classmethod
+    def given(
+        cls, steps: int | None, seconds: float | None, memory: int | None = None, usual: int = 3
+    ) -> "Limits":
+        """The limits that a user sets, with those that hold where none is given.
+
+        Args:
+            steps: How many optimizer steps; 0 for no such limit.
+            seconds: How many seconds.
+            memory: How many bytes of data in one process.
+            usual: How many steps where none are given; 0 for no such limit.
+        """
+        return cls(
+            steps=(usual if steps is None else steps) or None,
+            seconds=_SECONDS if seconds is None else float(seconds),
+            memory=memory,
+            steps_are_given=steps is not None,
+            seconds_are_given=seconds is not None,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Watching:
@@ -114,8 +135,6 @@ class RunResult:
         reports: Those of the processes, the started ones first, by rank.
         timed_out: Whether it was ended by the limit of seconds.
         code: The exit code of the first process that failed, or 0.
-        output: The last lines that were printed.
-        limits: When it was to end.
     """
 
     reports: tuple[dict[str, Any], ...]
