@@ -57,13 +57,18 @@ class GitTrees:
         self._tracked.update(f"{folder}/{entry.path}" for entry in index.entries)
 
     def _root(self, folder: str) -> str | None:
-        if folder not in self._roots:
+        passed = []
+        while folder not in self._roots:  # folders may be nested more deeply than calls can be
+            passed.append(folder)
             above = os.path.dirname(folder)  # noqa: PTH120
             if os.path.exists(f"{folder}/.git"):  # noqa: PTH110
                 self._roots[folder] = folder
-            else:
-                self._roots[folder] = None if above == folder else self._root(above)
-        return self._roots[folder]
+            elif above == folder:
+                self._roots[folder] = None
+            folder = folder if folder in self._roots else above
+        root = self._roots[folder]
+        self._roots.update(dict.fromkeys(passed, root))
+        return root
 
 
 def _real(file: Path) -> str:
