@@ -5,7 +5,7 @@ import click
 from npulens.cli.refusals import WrongUsage, spoken
 
 
-class _Spoken(click.Command):
+class _Translated(click.Command):
     """Shows its help in the language of the user."""
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -17,7 +17,7 @@ class _Spoken(click.Command):
             write_help(self, ctx, formatter)
 
 
-class Command(_Spoken):
+class Command(_Translated):
     """A command."""
 
     allow_extra_args = True  # and refused in the language of the user
@@ -37,5 +37,5 @@ class Command(_Spoken):
         return rest
 
 
-class CommandGroup(_Spoken, click.Group):
+class CommandGroup(_Translated, click.Group):
     """A command that consists of others."""

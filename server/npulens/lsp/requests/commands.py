@@ -92,7 +92,7 @@ class _Commands:
                     wanted = opened.file_context.configuration.language
                     language = self._session.terms.in_project(wanted).language
                     text = f"{rule.code} {rule.name}\n\n{rule.explanation.in_language(language)}"
-                    self._server.tell(types.MessageType.Info, text)
+                    self._server.show_text(types.MessageType.Info, text)
                     return rule_page(rule, language)
         raise JsonRpcInvalidParams(f"There is no rule {code}.")
 
@@ -173,7 +173,7 @@ class _Commands:
         records.sort(key=lambda record: -record["score"])
         if not _wants(given, "quiet"):
             text = summary(records, self._session.terms.language)
-            self._server.tell(types.MessageType.Info, text)
+            self._server.show_text(types.MessageType.Info, text)
         return records
 
     async def _ranked(self, progress: Progress) -> Any:
@@ -293,7 +293,7 @@ class _Commands:
         names = ", ".join(path.name for path in paths[:_MOST_NAMES])
         names += ", ..." if len(paths) > _MOST_NAMES else ""
         text = message("editor.left-out", files=names).in_language(self._session.terms.language)
-        self._server.tell(types.MessageType.Warning, text)
+        self._server.show_text(types.MessageType.Warning, text)
 
     def _progress(self, params: types.ExecuteCommandParams, title: Any) -> Progress:
         shown = title.in_language(self._session.terms.language)

@@ -71,7 +71,7 @@ class ScriptRuns:
         shown = _message(found, language)
         is_good = found.verdict.outcome in GOOD | {Outcome.LIMIT_REACHED}
         kind = types.MessageType.Info if is_good else types.MessageType.Warning
-        self._server.tell(kind, f"npulens: {shown}")
+        self._server.show_text(kind, f"npulens: {shown}")
         notes = [*run_notes(root, found)]
         documents = {str(root / path): document for path, document in found.documents.items()}
         self._session.runs.take(documents, notes)

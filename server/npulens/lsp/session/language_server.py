@@ -84,9 +84,9 @@ class NpulensServer(LanguageServer):
     def say(self, message: str) -> None:
         """Tell the user of a mistake that only the user can mend."""
         with contextlib.suppress(BrokenPipeError):
-            self.tell(types.MessageType.Error, f"npulens: {message}")
+            self.show_text(types.MessageType.Error, f"npulens: {message}")
 
-    def tell(self, kind: types.MessageType, text: str) -> None:
+    def show_text(self, kind: types.MessageType, text: str) -> None:
         """Show a message."""
         self.window_show_message(types.ShowMessageParams(kind, text))
 
