@@ -11,12 +11,16 @@ python=${PYTHON:-python3}
 [ -x .venv/bin/python ] && python=.venv/bin/python
 
 mkdir -p .corpora
+missing=()
 for package in $packages; do
-    folder=.corpora/${package%%==*}
-    [ -d "$folder" ] && continue
-    work=$(mktemp -d)
-    "$python" -m pip download --quiet --no-deps --only-binary :all: --dest "$work" "$package"
-    "$python" -m zipfile -e "$work"/*.whl "$work/unpacked"
-    mv "$work/unpacked" "$folder"
-    rm -rf "$work"
+    [ -d ".corpora/${package%%==*}" ] || missing+=("$package")
+done
+[ ${#missing[@]} -gt 0 ] || exit 0
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+"$python" -m pip download --quiet --no-deps --only-binary :all: --dest "$work" "${missing[@]}"
+for package in "${missing[@]}"; do
+    name=${package%%==*}
+    "$python" -m zipfile -e "$work/${name//-/_}"-*.whl "$work/unpacked"
+    mv "$work/unpacked" ".corpora/$name"
 done
