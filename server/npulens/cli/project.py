@@ -76,10 +76,10 @@ def _folder(paths: "Sequence[str]") -> Path:
 
 def check_project(project: Project, jobs: int | None) -> "Iterator[FileReport]":
     """The reports of all files; what is new in them goes to the cache, also after Ctrl-C."""
-    from npulens.workspace.runs.once import reported_once
+    from npulens.workspace.runs.once import Once
 
     yield from project.problems
-    yield from reported_once(_reports(project, jobs))
+    yield from map(Once().report, _reports(project, jobs))
 
 
 def _reports(project: Project, jobs: int | None) -> "Iterator[FileReport]":

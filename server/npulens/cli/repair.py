@@ -79,7 +79,7 @@ class Repair:
 
 
 def clean_trees(files: "Iterable[Path]", outcome: "MessageId") -> "GitTrees":
-    """The git trees of files, all of which are committed; else it is said that this is the outcome.
+    """The git trees of files, all of which are committed; `outcome` says what is not done else.
 
     Raises:
         Refusal: A git tree has changes that are in no commit.

@@ -90,7 +90,7 @@ def binds_module(body: Iterable[ast.stmt], module: str) -> bool:
 
 
 def plugin_edit(place: TorchImport, text: str, *, is_named: bool) -> Edit:
-    """Insert `import torch_npu` behind an import of torch; if unnamed, with a word to linters."""
+    """Insert `import torch_npu` behind an import of torch; a comment says if nothing names it."""
     has_line = place.indentation is not None
     statement = "import torch_npu" if is_named or not has_line else FOR_EFFECT
     return statement_edit(place, statement, text)

@@ -7,6 +7,7 @@ the original.
 import ast
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from npulens.catalog.messages import message
@@ -24,6 +25,10 @@ FOR_EFFECT = STATEMENT + NOT_UNUSED
 
 _MODULE = "torch_npu.contrib.transfer_to_npu"
 _SWITCH = re.compile(r"environ\[[\"']TORCH_TRANSFER_TO_NPU[\"']\]\s*=\s*[\"']1[\"']")
+_TORCH_IMPORTS = re.compile(r"^import[ \t]+torch\b", re.MULTILINE)
+_SHIM_IMPORTS = re.compile(r"^(?:from|import)[ \t]+torch_npu\.contrib\b", re.MULTILINE)
+_MOST_TRIED = 20
+"""Imports; each is looked at with the text before it."""
 _TORCH_LINE = re.compile(r"import[ \t]+(?:torch|torch_npu)\b")
 _SHIM_LINE = re.compile(r"(?:from[ \t]+torch_npu\.contrib[ \t(]|import[ \t]+torch_npu\.contrib\.)")
 
@@ -90,6 +95,13 @@ def shim_rewrite(text: str, start: int, end: int) -> Fix | None:
     after = use.statement.end + text.startswith("\n", use.statement.end)
     title = message("fix.remove-shim")
     return _rewrite(title, Edit(Span(use.statement.start, after), ""))
+
+
+def run_time_migration(text: str, *, add: bool) -> Fix | None:
+    """What imports the shim, or takes its import out; `None` where there is nothing to do."""
+    found = islice((_TORCH_IMPORTS if add else _SHIM_IMPORTS).finditer(text), _MOST_TRIED)
+    fixes = (shim_rewrite(text, match.start(), match.start()) for match in found)
+    return next(filter(None, fixes), None)
 
 
 def _rewrite(title: LocalizedText, edit: Edit) -> Fix:

@@ -26,7 +26,6 @@ from npulens.fixes.model_uses import inner_model_edits
 from npulens.fixes.numbered_cards import unnumbered_devices
 from npulens.fixes.scripts import (
     ALREADY_SEVERAL_PROCESSES,
-    NPU_CARDS,
     Cards,
     Home,
     Script,
@@ -65,7 +64,7 @@ class Caution(NamedTuple):
     text: LocalizedText
 
 
-def distribute(text: str, model: str, known: Known, cards: Cards = NPU_CARDS) -> tuple[Edit, ...]:
+def distribute(text: str, model: str, known: Known, cards: Cards) -> tuple[Edit, ...]:
     """The edits that make a script train in one process for each card.
 
     Raises:

@@ -4,8 +4,7 @@ import ast
 
 from npulens.catalog.messages import message
 from npulens.catalog.model import Applicability, Edit, Fix, MigrationStyle
-from npulens.fixes.run_time import run_time_migration
-from npulens.fixes.shim_edits import FOR_EFFECT
+from npulens.fixes.shim_edits import FOR_EFFECT, run_time_migration
 from npulens.syntax.parsing import tree_or_none
 from npulens.text.lines import LineMap, line_ending
 from npulens.text.spans import Span

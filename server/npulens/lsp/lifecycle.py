@@ -75,7 +75,7 @@ class _Lifecycle:
             registrations.append(types.Registration("npulens-settings", method, options))
         if self._watches:
             registrations.append(_watchers("npulens-files", _WATCHED))
-        if registrations and await self._is_done(_registering(registrations)):
+        if registrations and await self._is_done(registrations):
             self._server.overview.is_notified = self._watches
         await self.pull_settings()
 
@@ -141,7 +141,7 @@ class _Lifecycle:
         self._watched_rules |= new
         names = sorted({f"**/{path.name}" for path in new})
         identity = f"npulens-rules-{len(self._watched_rules)}"
-        await self._is_done(_registering([_watchers(identity, names)]))
+        await self._is_done([_watchers(identity, names)])
 
     @property
     def _watches(self) -> bool:
@@ -175,8 +175,9 @@ class _Lifecycle:
         except ConfigurationError as error:
             return self._session.settings_of(folder), str(error)
 
-    async def _is_done(self, params: types.RegistrationParams) -> bool:
+    async def _is_done(self, registrations: list[types.Registration]) -> bool:
         """Register what the client shall report; whether it will."""
+        params = types.RegistrationParams(registrations)
         return await self._request(types.CLIENT_REGISTER_CAPABILITY, params) is not _REFUSED
 
     async def _request(self, method: str, params: Any) -> object:
@@ -191,10 +192,6 @@ class _Lifecycle:
 
 def _is_requirement(path: Path) -> bool:
     return any(path.match(pattern) for pattern in REQUIREMENT_FILES)
-
-
-def _registering(registrations: list[types.Registration]) -> types.RegistrationParams:
-    return types.RegistrationParams(registrations)
 
 
 def _watchers(identity: str, patterns: Sequence[str]) -> types.Registration:

@@ -6,6 +6,7 @@ from itertools import groupby
 from typing import Any
 
 from npulens import __version__
+from npulens.catalog.message_ids import MessageId
 from npulens.catalog.messages import joined, message, message_of
 from npulens.catalog.model import Applicability, Language, LocalizedText
 from npulens.catalog.shipped_rules import rules_folder
@@ -109,26 +110,21 @@ def change_log_markdown(log: ChangeLog, configuration: Configuration, language: 
         migration_summary(log, None, language),
         *_style_lines(configuration, language),
     ]
-    parts += _section(message("log.left"), _left_lines(log, language), language)
-    if log.notes:
-        notes = (
-            f"- {_code(path)}:{line}: {text.in_language(language)}"
-            for path, line, text in log.notes
-        )
-        parts += _section(message("log.notes"), notes, language)
-    if log.problems:
-        lines = (f"- {_code(path)}: {p.in_language(language)}" for path, p in log.problems.items())
-        parts += _section(message("log.problems"), lines, language)
-    if log.not_read:
-        unread = (f"- {_code(e.path)}: {reason_of(e, language)}" for e in log.not_read)
-        parts += _section(message("log.not-read"), unread, language)
-    if log.left_out:
-        not_copied = (f"- {_not_copied(each, language)}" for each in log.left_out)
-        parts += _section(message("log.not-copied"), not_copied, language)
-    if log.settled:
-        parts += _section(message("log.settled"), _settled_lines(log, language), language)
-    if log.changes:
-        parts += _section(message("log.changes"), _change_lines(log.changes, language), language)
+    sections: tuple[tuple[MessageId, Iterable[str]], ...] = (
+        ("log.left", _left_lines(log, language)),
+        ("log.notes", (f"- {_code(p)}:{n}: {t.in_language(language)}" for p, n, t in log.notes)),
+        (
+            "log.problems",
+            (f"- {_code(path)}: {p.in_language(language)}" for path, p in log.problems.items()),
+        ),
+        ("log.not-read", (f"- {_code(e.path)}: {reason_of(e, language)}" for e in log.not_read)),
+        ("log.not-copied", (f"- {_not_copied(each, language)}" for each in log.left_out)),
+        ("log.settled", _settled_lines(log, language) if log.settled else ()),
+        ("log.changes", _change_lines(log.changes, language)),
+    )
+    for title, lines in sections:
+        if text := "\n".join(lines):
+            parts += [f"## {message(title).in_language(language)}\n", f"{text}\n"]
     return "\n".join(parts)
 
 
@@ -138,10 +134,6 @@ def _style_lines(configuration: Configuration, language: Language) -> Iterator[s
     line = message("log.style", style=name, version=target.torch_version).in_language(language)
     meaning = style_meaning(target.style, language)
     yield line + "\n" if meaning is None else f"{line}\n{meaning}\n"
-
-
-def _section(title: LocalizedText, lines: Iterable[str], language: Language) -> list[str]:
-    return [f"## {title.in_language(language)}\n", "\n".join(lines) + "\n"]
 
 
 def _left_lines(log: ChangeLog, language: Language) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What all forms have in common in which findings are shown."""
+"""The forms in which findings are shown: what they have in common."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence

@@ -1,7 +1,8 @@
 """What a page about a project says: from findings to the rows of its tables."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import TypeVar
 
 from npulens.catalog.model import Applicability, Language, Severity
 from npulens.catalog.rule_properties import ReportTable
@@ -28,6 +29,8 @@ from npulens.workspace.fixing.effort import effort_of, formula_of, minutes_in_tu
 from npulens.workspace.migrating.readiness import Readiness, is_blocker, readiness_of, worst_of
 from npulens.workspace.runs.file_report import FileReport
 from npulens.workspace.settings.problems import is_problem
+
+_Key = TypeVar("_Key", bound=Hashable)
 
 _MOST_PLACES = 3
 """Of a group, so many places are shown with their lines."""
@@ -147,9 +150,7 @@ def _fixes(entries: Iterable[Entry]) -> Fixes:
 
 
 def _families(entries: Sequence[Entry]) -> tuple[FamilyRow, ...]:
-    members: dict[str, list[Entry]] = {}
-    for entry in entries:
-        members.setdefault(entry.finding.rule.family, []).append(entry)
+    members = _grouped((entry.finding.rule.family, entry) for entry in entries)
     rows = (
         FamilyRow(
             family,
@@ -164,6 +165,14 @@ def _families(entries: Sequence[Entry]) -> tuple[FamilyRow, ...]:
     return tuple(sorted(rows, key=lambda row: (-row.findings, row.family)))
 
 
+def _grouped(pairs: Iterable[tuple[_Key, Entry]]) -> dict[_Key, list[Entry]]:
+    """The findings by their keys."""
+    members: dict[_Key, list[Entry]] = {}
+    for key, entry in pairs:
+        members.setdefault(key, []).append(entry)
+    return members
+
+
 class _Grouping:
     """Puts findings together that are dealt with alike."""
 
@@ -173,10 +182,10 @@ class _Grouping:
 
     def groups(self, entries: Iterable[Entry]) -> tuple[Group, ...]:
         """The groups, the most laborious first."""
-        members: dict[tuple[str, str], list[Entry]] = {}
-        for entry in entries:
-            message = entry.finding.message(self._language)
-            members.setdefault((entry.finding.rule.code, message), []).append(entry)
+        members = _grouped(
+            ((each.finding.rule.code, each.finding.message(self._language)), each)
+            for each in entries
+        )
         found = [self._group(message, inside) for (_, message), inside in members.items()]
         return tuple(sorted(found, key=lambda g: (-g.minutes, -g.findings, g.rule.code, g.message)))
 

@@ -86,7 +86,7 @@ def changed_summary(
     files: int,
     language: Language,
 ) -> str:
-    """The last line of a run that did so much to so many findings in so many files."""
+    """The last line of a run that fixed, or silenced, so many findings in so many files."""
     problems, where = plural("report.problems", findings), plural("report.files", files)
     return message(done, problems=problems, files=where).in_language(language)
 

@@ -10,6 +10,7 @@ from npulens.catalog.model import Language
 from npulens.lsp.requests.commands import MIGRATE_FILE, RANK_SHAPES
 from npulens.lsp.session.engine import Analysis
 from npulens.lsp.session.language_server import NpulensServer
+from npulens.shapes.ranking.findings import reached
 from npulens.shapes.ranking.hotspots import Ranked
 from npulens.shapes.ranking.scoring import REPORTED
 from npulens.text.spans import Span
@@ -74,8 +75,7 @@ def _counted(found: Sequence[Ranked], language: Language) -> str:
         return ""
     comma = message("punctuation.list").in_language(language)
     shown = comma.join(text.in_language(language) for text in counts)
-    reach = found[0].reach  # of one function, so the same for all
-    key = "training" if reach.is_hot else "evaluation" if reach.is_cold else "unknown"
+    key = reached(found[0].reach)  # of one function, so the same for all
     return message_of("editor-lens", key, counts=shown).in_language(language)
 
 

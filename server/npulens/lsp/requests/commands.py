@@ -9,6 +9,7 @@ import logging
 import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from threading import Event
@@ -21,7 +22,7 @@ from npulens.catalog.messages import about, cannot_be_written, message
 from npulens.catalog.model import Applicability, Edit, Finding, Language
 from npulens.catalog.rule_page import rule_page
 from npulens.fixes.fix_differences import differences
-from npulens.fixes.run_time import run_time_migration
+from npulens.fixes.shim_edits import run_time_migration
 from npulens.lsp.requests.code_actions import APPLY_COMMAND, EXPLAIN_COMMAND, edit_later
 from npulens.lsp.requests.shape_list import files_below, records_of, records_on_disk, summary
 from npulens.lsp.requests.small_edits import small_edits
@@ -197,13 +198,7 @@ class _Commands:
         self._session.look_again(self._session.opened.values(), rules=True, projects=True)
         self._server.refresh()
 
-    async def add_run_time(self, params: types.ExecuteCommandParams) -> bool:
-        return await self._change_run_time(params, add=True)
-
-    async def remove_run_time(self, params: types.ExecuteCommandParams) -> bool:
-        return await self._change_run_time(params, add=False)
-
-    async def _change_run_time(self, params: types.ExecuteCommandParams, *, add: bool) -> bool:
+    async def change_run_time(self, params: types.ExecuteCommandParams, *, add: bool) -> bool:
         analysis = await self._analysis(params)
         progress = self._progress(params, message("editor.run-time-migration"))
         if params.work_done_token is not None:  # it takes a moment; else none is worth showing
@@ -388,8 +383,8 @@ def register(server: NpulensServer) -> None:
         WRITE_REPORT: commands.write_report,
         RESTART_INDEX: commands.restart_index,
         RANK_SHAPES: commands.rank_shapes,
-        ADD_RUN_TIME: commands.add_run_time,
-        REMOVE_RUN_TIME: commands.remove_run_time,
+        ADD_RUN_TIME: partial(commands.change_run_time, add=True),
+        REMOVE_RUN_TIME: partial(commands.change_run_time, add=False),
     }
     for name, command in table.items():
         server.command(name)(_as_function(command))

@@ -12,10 +12,12 @@ from npulens.catalog.message_ids import MessageId
 from npulens.catalog.messages import message
 from npulens.catalog.model import Finding, Language, MigrationStyle, Rule
 from npulens.catalog.shipped_rules import rules_folder
+from npulens.catalog.tables import Catalogue
 from npulens.catalog.verdict_tables import read_reasons
 from npulens.checks.names_at import NameAt, names_at
 from npulens.fixes.one_code.vocabulary import neutral_name
 from npulens.fixes.written_lines import writes_module, written_lines
+from npulens.fused.patterns import read_patterns
 from npulens.lsp.requests.shape_paths import paths_at
 from npulens.lsp.session.engine import Analysis, OpenDocument
 from npulens.lsp.session.language_server import NpulensServer
@@ -24,7 +26,6 @@ from npulens.syntax.words import word_at
 from npulens.text.kinds import Kind
 from npulens.text.spans import Span
 from npulens.verdicts.reason_wording import shortened, why_settled
-from npulens.workspace.project.npu_operators import rules_of_operator
 
 _MOST_FINDINGS = 3
 
@@ -69,11 +70,21 @@ def _named(opened: OpenDocument, analysis: Analysis, offset: int) -> tuple[NameF
     for name, span, is_text in found:
         facts = variable_facts(name, catalogue) if is_text else name_facts(name, catalogue)
         if name.startswith("torch_npu.") and (facts is None or facts.rule is None):
-            rules = rules_of_operator(name, catalogue)
-            facts = replace(facts or NameFacts(name), rule=rules[0]) if rules else facts
+            rule = _rule_of_operator(name, catalogue)
+            facts = facts if rule is None else replace(facts or NameFacts(name), rule=rule)
         if facts is not None:
             return facts, span
     return None
+
+
+def _rule_of_operator(name: str, catalogue: Catalogue) -> Rule | None:
+    """The first rule whose patterns become an operator of torch_npu; none of an unknown name."""
+    found = (
+        catalogue.rule_named(p.rule)
+        for p in read_patterns(catalogue.patterns)
+        if p.operator == name
+    )
+    return next((rule for rule in found if rule is not None), None)
 
 
 def _of_name(facts: NameFacts, style: MigrationStyle, language: Language) -> Iterator[str]:

@@ -12,7 +12,7 @@ from npulens.lsp.session.client_settings import ClientSettings
 from npulens.lsp.session.convert import ClientTerms
 from npulens.lsp.session.engine import Analysis
 from npulens.lsp.session.views import View
-from npulens.shapes.ranking.findings import note_of
+from npulens.shapes.ranking.findings import note_of, reached
 from npulens.shapes.ranking.hotspots import Ranked
 from npulens.text.kinds import Kind, kind_by_name
 from npulens.text.spans import Span
@@ -75,7 +75,7 @@ def _records(
         "score": ranked.score,
         "code": rule.code,
         "function": hotspot.function,
-        "reached": "training" if reach.is_hot else "evaluation" if reach.is_cold else "unknown",
+        "reached": reached(reach),
         "isShape": hotspot.is_shape,
         "waits": hotspot.synchronizes,
         "message": finding.message(terms.language),

@@ -74,29 +74,28 @@ class ClientTerms:
 def agreed_terms(params: types.InitializeParams) -> ClientTerms:
     """What the client offers when it connects."""
     offered = params.capabilities
+
+    def has(capability: str) -> bool:
+        return bool(get_capability(offered, capability))
+
     encoding = ServerCapabilitiesBuilder.choose_position_encoding(offered)
     tags = get_capability(offered, "text_document.publish_diagnostics.tag_support")
     diagnostics = get_capability(offered, "text_document.diagnostic")
     resolvable = get_capability(offered, "text_document.code_action.resolve_support")
-    keeps_data = get_capability(offered, "text_document.code_action.data_support")
     has_zh_locale = (params.locale or "").lower().startswith("zh")
     return ClientTerms(
         PositionEncoding(types.PositionEncodingKind(encoding).value),
         "zh" if has_zh_locale else "en",
-        versioned_edits=bool(get_capability(offered, "workspace.workspace_edit.document_changes")),
-        annotated_edits=get_capability(
-            offered, "workspace.workspace_edit.change_annotation_support"
-        )
-        is not None,
-        edit_metadata=bool(get_capability(offered, "workspace.workspace_edit.metadata_support")),
-        related_places=bool(
-            get_capability(offered, "text_document.publish_diagnostics.related_information")
-            or getattr(diagnostics, "related_information", False)
-        ),
+        versioned_edits=has("workspace.workspace_edit.document_changes"),
+        annotated_edits=has("workspace.workspace_edit.change_annotation_support"),
+        edit_metadata=has("workspace.workspace_edit.metadata_support"),
+        related_places=has("text_document.publish_diagnostics.related_information")
+        or bool(getattr(diagnostics, "related_information", False)),
         tags=_known_tags(tags) | _known_tags(getattr(diagnostics, "tag_support", None)),
         pulls=diagnostics is not None,
-        resolves_edits=bool(keeps_data) and "edit" in getattr(resolvable, "properties", ()),
-        shows_disabled=bool(get_capability(offered, "text_document.code_action.disabled_support")),
+        resolves_edits=has("text_document.code_action.data_support")
+        and "edit" in getattr(resolvable, "properties", ()),
+        shows_disabled=has("text_document.code_action.disabled_support"),
     )
 
 

@@ -11,6 +11,7 @@ import stat
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -78,17 +79,12 @@ def first_change(repository: Repository, index: Index) -> str | None:
 def _staged(index: Index, committed: dict[str, _Content]) -> str | None:
     """The first path of which the index has something else than the commit."""
     listed = {entry.path.rstrip("/"): (entry.mode, entry.content) for entry in index.entries}
-    for entry in index.entries:
-        if entry.is_merging:
-            return entry.path
-    sparse = tuple(e.path for e in index.entries if e.is_folder and not e.is_submodule)
-    for path, content in listed.items():
-        if committed.get(path) != content:
-            return path
-    for path, (mode, _) in committed.items():
-        if path not in listed and not stat.S_ISDIR(mode) and not path.startswith(sparse or "\0"):
-            return path
-    return None
+    sparse = tuple(e.path for e in index.entries if e.is_folder and not e.is_submodule) or "\0"
+    merging = (entry.path for entry in index.entries if entry.is_merging)
+    other = (path for path, content in listed.items() if committed.get(path) != content)
+    files = (path for path, (mode, _) in committed.items() if not stat.S_ISDIR(mode))
+    gone = (path for path in files if path not in listed and not path.startswith(sparse))
+    return next(chain(merging, other, gone), None)
 
 
 def _committed(repository: Repository, git: _Git) -> dict[str, _Content]:

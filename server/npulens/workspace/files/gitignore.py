@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 from npulens.text.regular_files import read_regular
@@ -115,7 +116,7 @@ class Ignores:
         return replace(self, levels=(*self.levels, (folder, _Patterns(text))))
 
 
-def ignores_above(folder: str, has_patterns: bool = True) -> Ignores:
+def ignores_above(folder: str, has_patterns: bool) -> Ignores:
     """What counts for a folder because of those above it, up to that of the repository.
 
     Of the patterns none, where it is in no repository, or is itself ignored: it was named all the
@@ -134,11 +135,9 @@ def ignores_above(folder: str, has_patterns: bool = True) -> Ignores:
             return found
         place = parent
         above.append(place)
-    for position in range(len(above) - 1, -1, -1):
-        place = above[position]
-        names = [".git", IGNORE_FILE] if position == len(above) - 1 else [IGNORE_FILE]
-        found = found.inside(place, names)
-        below = above[position - 1] if position else folder
+    root = place
+    for place, below in pairwise([*reversed(above), folder]):
+        found = found.inside(place, [".git", IGNORE_FILE] if place == root else [IGNORE_FILE])
         if found._fits(below + "/"):
             return Ignores(tracked=found.tracked, has_patterns=has_patterns)
     return found

@@ -19,7 +19,7 @@ _LONGEST_OWNER = 100
 
 
 def remove_leftovers(folders: Iterable[Path]) -> None:
-    """Remove what belongs to no process of npulens's temporary files and folders in some folders.
+    """Remove temporary files and folders of npulens that belong to no process from some folders.
 
     Whether a process of this machine runs is checked; what another one may have made, as on a
     shared disk, stays for a day. What cannot be removed stays too.

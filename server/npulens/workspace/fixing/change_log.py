@@ -105,7 +105,7 @@ class ChangeLog:
     left_out: list[LeftOut] = field(default_factory=list)
     problems: dict[str, LocalizedText] = field(default_factory=dict)
     not_read: list[NotRead] = field(default_factory=list)
-    _changed: dict[str, None] = field(default_factory=dict)
+    _changed: set[str] = field(default_factory=set)
     _rewritten: dict[str, tuple[Document, list[Edit]]] = field(default_factory=dict)
 
     @property
@@ -119,7 +119,7 @@ class ChangeLog:
 
     def add_changes(self, path: str, fixed: FixedFile) -> None:
         """Keep what was done to a file because of findings."""
-        self._add_changed(path)
+        self._changed.add(path)
         if fixed.original is None:
             return
         # Where the file was rewritten before, places are those of the first text.
@@ -130,7 +130,7 @@ class ChangeLog:
 
     def add_rewriting(self, path: str, document: Document, fix: Fix) -> None:
         """Keep what was done to a file because the command requested it."""
-        self._add_changed(path)
+        self._changed.add(path)
         edits = sorted(fix.edits)
         self._rewritten.setdefault(path, (document, edits))
         for edit in edits:
@@ -140,11 +140,8 @@ class ChangeLog:
     def add_new(self, path: str, text: str, fix: Fix) -> None:
         """Keep that a file is new."""
         self.files += 1
-        self._add_changed(path)
+        self._changed.add(path)
         self.changes.append(Change(path, 1, None, fix, "", text))
-
-    def _add_changed(self, path: str) -> None:
-        self._changed[path] = None
 
     def forget_left(self) -> None:
         """Forget what is left to do, and what needs nothing; files are looked at again."""

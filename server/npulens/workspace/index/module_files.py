@@ -1,7 +1,10 @@
 """Which files of a project an import runs."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable
+from typing import TypeVar
+
+_Node = TypeVar("_Node", bound=Hashable)
 
 
 class ModuleFiles:
@@ -37,3 +40,17 @@ class ModuleFiles:
             there = [each for each in own if each in self._files]
             self._found[folder, name] = (*around, *there[:1])
         return self._found[folder, name]
+
+
+def all_reached(
+    start: Iterable[_Node], following: Callable[[_Node], Iterable[_Node]]
+) -> set[_Node]:
+    """Some nodes, and all that lies behind them."""
+    reached: set[_Node] = set()
+    pending = list(start)
+    while pending:
+        node = pending.pop()
+        if node not in reached:
+            reached.add(node)
+            pending += following(node)
+    return reached

@@ -38,7 +38,7 @@ def optional_parts(
     catalogue: Catalogue,
     extensions: Iterable[str],
     memo: FactMemo,
-    built_at_run: Iterable[str] = (),
+    built_at_run: Iterable[str],
 ) -> OptionalParts:
     """What is imported only under a condition.
 

@@ -10,7 +10,7 @@ from npulens.text.kinds import Kind, kind_by_name
 from npulens.workspace.index.contents import Content, Contents
 from npulens.workspace.index.fact_memo import FactMemo
 from npulens.workspace.index.import_lines import imported_names
-from npulens.workspace.index.module_files import ModuleFiles
+from npulens.workspace.index.module_files import ModuleFiles, all_reached
 from npulens.workspace.project.training_scripts import is_test
 
 _IS_STARTED = re.compile(rb"^if[ \t(]+__name__[ \t]*==", re.MULTILINE)
@@ -66,13 +66,8 @@ class ReachedFiles:
         return _IS_STARTED.search(self._contents.of(file).data) is not None
 
     def _reached_from(self, script: Path) -> frozenset[Path]:
-        reached = {script}
-        pending = [script]
-        while pending:
-            new = self._imported_by(pending.pop(), script.parent) - reached
-            reached |= new
-            pending += new
-        return frozenset(reached)
+        beside = script.parent
+        return frozenset(all_reached([script], lambda file: self._imported_by(file, beside)))
 
     def _imported_by(self, file: Path, beside: Path) -> frozenset[Path]:
         """The modules of the project that a file imports, where a script of a folder runs."""

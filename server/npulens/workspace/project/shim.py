@@ -17,7 +17,7 @@ from npulens.text.kinds import Kind, kind_by_name
 from npulens.workspace.files.discovery import discover
 from npulens.workspace.index.contents import Contents, Stamp, read, stamp
 from npulens.workspace.index.import_lines import import_statements
-from npulens.workspace.index.module_files import ModuleFiles
+from npulens.workspace.index.module_files import ModuleFiles, all_reached
 from npulens.workspace.settings.configuration import Configuration, absolute
 
 _SHIM_MODULE = "torch_npu.contrib.transfer_to_npu"
@@ -216,25 +216,11 @@ class _Tree:
         for path in self._sources:
             for target, _ in self._edges(path):
                 importers.setdefault(target, []).append(path)
-        found: set[str] = set()
-        pending = list(importers.get(None, ()))
-        while pending:
-            path = pending.pop()
-            if path not in found:
-                found.add(path)
-                pending += importers.get(path, ())
-        return found
+        return all_reached(importers.get(None, ()), lambda path: importers.get(path, ()))
 
     def _reached(self, scripts: Iterable[str]) -> set[str]:
         """The scripts, and all that they lead to."""
-        found: set[str] = set()
-        pending = list(scripts)
-        while pending:
-            path = pending.pop()
-            if path not in found:
-                found.add(path)
-                pending += [target for target, _ in self._edges(path) if target is not None]
-        return found
+        return all_reached(scripts, lambda path: (t for t, _ in self._edges(path) if t is not None))
 
     def _is_script(self, path: str) -> bool:
         """Whether somebody starts a file; tests, which mostly run elsewhere, do not count."""

@@ -28,7 +28,7 @@ def check_in_background(
     checker: Checker,
     is_cancelled: Callable[[], bool],
     *,
-    keeps: bool = False,
+    keeps: bool,
 ) -> Iterator[PackedReport]:
     """Check files; the reports come in the order of the paths, until the work is cancelled.
 

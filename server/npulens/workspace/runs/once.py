@@ -1,6 +1,5 @@
 """What is reported once in a run over many files, at the first of them by path."""
 
-from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from npulens.catalog import rule_properties
@@ -28,14 +27,6 @@ class Once:
         again = [hint for hint in hints if hint.arguments[LIBRARY] in self._reported]
         self._reported.update(hint.arguments[LIBRARY] for hint in hints)
         return _without(report, again) if again else report
-
-
-def reported_once(reports: Iterable[FileReport]) -> Iterator[FileReport]:
-    """The reports with one hint for each optional library; where it comes again it is settled.
-
-    They come in the order of the paths.
-    """
-    return map(Once().report, reports)
 
 
 def _without(report: FileReport, again: list[Finding]) -> FileReport:

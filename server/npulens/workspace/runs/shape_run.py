@@ -16,8 +16,6 @@ from npulens.workspace.project.own_modules import project_root
 from npulens.workspace.runs.run import MAX_FILE_SIZE, internal_error
 from npulens.workspace.settings.configuration import absolute
 
-_NO_TARGET = Target()
-
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -36,7 +34,7 @@ class ShapeRun:
     problems: dict[str, LocalizedText] = field(default_factory=dict)
 
 
-def places_in(paths: Iterable[Path], catalogue: Catalogue, target: Target = _NO_TARGET) -> ShapeRun:
+def places_in(paths: Iterable[Path], catalogue: Catalogue, target: Target) -> ShapeRun:
     """The places of all Python files among some paths, with what is known of their project."""
     found = ShapeRun()
     for path in paths:

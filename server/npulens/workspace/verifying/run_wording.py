@@ -23,7 +23,7 @@ def kind_of_site(site: Site) -> LocalizedText:
 
 
 def verdict_sentence(verdict: Verdict, steps: int, *, placed: bool) -> LocalizedText:
-    """The verdict in one sentence, which names the place, if there is one, if it is `placed`."""
+    """The verdict in one sentence; if `placed`, it names the place where there is one."""
     where: LocalizedText | str = ""
     if placed and verdict.path is not None:
         place = shown_place(verdict.path, verdict.line, verdict.cell)
