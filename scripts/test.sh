@@ -10,8 +10,7 @@ fi
 python=.venv/bin/python
 # hatchling lets the tests build the wheel; older versions of pip cannot install in place.
 "$python" -m pip install --quiet "pip>=21.3" "hatchling>=1.26"
-# What is imported is compiled then; all of PyTorch at once takes half a minute.
-"$python" -m pip install --quiet --no-compile --editable ".[dev]"
+"$python" -m pip install --quiet --editable ".[dev]"
 
 "$python" -m ruff format --check .
 "$python" -m ruff check .

@@ -33,7 +33,6 @@ NOT_RUN = {
 NOT_EMULATED = {
     "NPU102/1": "torch_npu.npu.NPUGraph",
     "NPU113/0": "torch_npu.npu.NPUGraph",
-    "NPU502/1": "torch_npu.npu.mstx",
     "NPU716/10": "torch_npu.optim.NpuFusedRMSpropTF",
     "NPU716/11": "torch_npu.optim.NpuFusedAdamP",
 }

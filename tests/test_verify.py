@@ -397,7 +397,7 @@ def test_a_limit_that_ends_a_run_is_no_end(name: str) -> None:
 
 @pytest.mark.usefixtures("here")
 def test_the_limit_of_time_that_holds_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("npulens.cli.verify._SECONDS", 8.0)
+    monkeypatch.setattr("npulens.workspace.verifying.verified_run._SECONDS", 8.0)
     write("train.py", LONG.replace("== 999", "== -1"))
     code, output, _ = invoke("verify", "--steps", "0", "train.py")
     assert code == 3
