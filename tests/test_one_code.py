@@ -393,6 +393,30 @@ def test_what_apex_becomes_runs(mode: str) -> None:
     assert run(mode, {"apex": written(APEX)})["apex"] == {"error": "", "printed": "0.0 1e-05\n"}
 
 
+def test_what_findings_share_is_one_fix() -> None:
+    """It is looked at once, so that a long module takes no longer than its length."""
+    source = CHOICE + "torch.cuda.nvtx.range_pop()\ny = x.cuda()\n" * 20
+    found = analyze(Document("a.py", f"import torch\n{source}"), CATALOGUE, AGNOSTIC)
+    assert len(found) > 40
+    assert len({id(fix) for each in found for fix in each.fixes}) == 1
+
+
+def test_a_check_for_another_backend_is_no_arm() -> None:
+    source = (
+        "import torch.distributed as dist\nif dist.get_backend() == 'nccl':\n"
+        "    torch.cuda.nvtx.range_pop()\nelse:\n    torch.cuda.nvtx.range_push('x')\n"
+    )
+    text = written(source)
+    assert "== 'nccl':\n    torch.cuda.nvtx.range_pop()\nelse:" in text
+    assert "if device.type == \"cuda\":\n        torch.cuda.nvtx.range_push('x')" in text
+
+
+def test_arrays_of_numpy_may_be_of_float64() -> None:
+    moved = "if torch.cuda.is_available():\n    x = x.cuda()\n"
+    assert safety(moved) == {Applicability.SAFE}
+    assert safety(f"x = torch.from_numpy(array)\n{moved}") == {Applicability.UNSAFE}
+
+
 @pytest.mark.parametrize("rule", CATALOGUE.rules.values(), ids=lambda rule: rule.name)
 def test_no_fix_of_the_style_is_for_one_vendor(rule: Rule) -> None:
     """But those that put code into an arm for the NPU."""

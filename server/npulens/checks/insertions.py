@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from npulens.catalog.model import Edit, Finding, Fix, ImportNeed, Target
 from npulens.checks.segments.segment import Segment, with_starts
+from npulens.fixes.edit_guard import with_fixes
 from npulens.fixes.imports import (
     FOR_EFFECT,
     best_import,
@@ -105,12 +106,9 @@ def with_line_endings(findings: Iterable[Finding], text: str) -> list[Finding]:
     ending = line_ending(text)
     if ending == "\n":
         return list(findings)
-    return [_with_line_ending(finding, ending) for finding in findings]
 
+    def change(fix: Fix) -> Fix:
+        edits = (e._replace(replacement=_LINE_FEED.sub(ending, e.replacement)) for e in fix.edits)
+        return replace(fix, edits=tuple(edits))
 
-def _with_line_ending(finding: Finding, ending: str) -> Finding:
-    fixes = []
-    for fix in finding.fixes:
-        edits = [e._replace(replacement=_LINE_FEED.sub(ending, e.replacement)) for e in fix.edits]
-        fixes.append(replace(fix, edits=tuple(edits)))
-    return replace(finding, fixes=tuple(fixes))
+    return with_fixes(findings, change)

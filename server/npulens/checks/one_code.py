@@ -28,8 +28,11 @@ _DEVICE_RULES = frozenset({"device", "parallel"})
 _NOTED = _DEVICE_RULES | {"layout"}
 _TENSOR_IS_ON_CUDA = "is_cuda"
 _VENDOR = re.compile(r"npu|hccl|ascend", re.IGNORECASE)
-_DOUBLE = re.compile(r"\bfloat64\b|\bdouble\b|\.DoubleTensor\b")
-"""What some accelerators refuse, while the original ran on the CPU beside them."""
+_DOUBLE = re.compile(r"\b(?:float64|double|from_numpy|as_tensor)\b|\.DoubleTensor\b")
+"""Where tensors are or may be of float64, as NumPy's arrays are by default.
+
+Some accelerators refuse it, while the original ran on the CPU beside them.
+"""
 
 
 def with_one_code(

@@ -6,7 +6,7 @@ must not reach a file or an editor: it could change a comment or a string withou
 
 import re
 from bisect import bisect_right
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import takewhile
@@ -26,10 +26,27 @@ def expecting(fix: Fix, text: str) -> Fix:
 
 def all_expecting(findings: Iterable[Finding], text: str) -> list[Finding]:
     """The findings with such fixes."""
-    return [
-        replace(f, fixes=tuple(expecting(fix, text) for fix in f.fixes)) if f.fixes else f
-        for f in findings
-    ]
+    return with_fixes(findings, lambda fix: expecting(fix, text))
+
+
+def with_fixes(findings: Iterable[Finding], change: Callable[[Fix], Fix | None]) -> list[Finding]:
+    """The findings with what becomes of their fixes: `None` takes one away.
+
+    A fix of a whole module is shared by all of its findings, and still is afterwards.
+    """
+    changed: dict[
+        int, tuple[Fix, Fix | None]
+    ] = {}  # a fix is kept, so that its identity is its own
+    found = []
+    for finding in findings:
+        fixes = []
+        for fix in finding.fixes:
+            if id(fix) not in changed:
+                changed[id(fix)] = fix, change(fix)
+            fixes.append(changed[id(fix)][1])
+        kept = tuple(fix for fix in fixes if fix is not None)
+        found.append(replace(finding, fixes=kept) if finding.fixes else finding)
+    return found
 
 
 class EditGuard:
@@ -46,11 +63,7 @@ class EditGuard:
 
     def guarded(self, findings: Iterable[Finding]) -> list[Finding]:
         """The findings, without fixes that hold an edit which does not fit the text."""
-        return [self._guarded(finding) if finding.fixes else finding for finding in findings]
-
-    def _guarded(self, finding: Finding) -> Finding:
-        kept = tuple(fix for fix in finding.fixes if all(map(self.fits, fix.edits)))
-        return finding if len(kept) == len(finding.fixes) else replace(finding, fixes=kept)
+        return with_fixes(findings, lambda fix: fix if all(map(self.fits, fix.edits)) else None)
 
     def fits(self, edit: Edit) -> bool:
         """Whether an edit replaces what it expects: whole words, outside of strings and comments.

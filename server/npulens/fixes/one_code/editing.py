@@ -1,7 +1,7 @@
 """The edits of one module, and questions about its nodes."""
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from npulens.catalog.model import Edit, TorchVersion
@@ -76,17 +76,19 @@ class Editing:
 
     def _is_under_cuda_check(self, node: ast.AST) -> bool:
         """Whether code is only reached where a condition has checked for CUDA."""
+        return any(map(self._checks_for_cuda, self._leading_to(node)))
+
+    def _leading_to(self, node: ast.AST) -> Iterator[ast.expr]:
+        """The conditions around a node, in its function, that hold where it is reached."""
         while (owner := self._owners.get(node)) is not None:
+            if isinstance(owner, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+                return
             if isinstance(owner, ast.If) and isinstance(node, ast.stmt):
-                if self._blocks[node].body is owner.body and self._checks_for_cuda(owner.test):
-                    return True
-            elif isinstance(owner, ast.IfExp):
-                if node is owner.body and self._checks_for_cuda(owner.test):
-                    return True
-            elif isinstance(owner, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-                return False
+                if self._blocks[node].body is owner.body:
+                    yield owner.test
+            elif isinstance(owner, ast.IfExp) and node is owner.body:
+                yield owner.test
             node = owner
-        return False
 
     def _checks_for_cuda(self, test: ast.expr) -> bool:
         """Whether a condition holds only where there is CUDA."""

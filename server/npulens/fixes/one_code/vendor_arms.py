@@ -1,7 +1,9 @@
 """What has no neutral way: an arm for CUDA, and one for the NPU beside it where it has the same."""
 
 import ast
+from bisect import bisect_left
 from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from npulens.catalog.model import Edit
@@ -36,8 +38,10 @@ class VendorArms(Strings):
 
     def _arm(self, statement: ast.Expr, scope: Scope) -> None:
         """`torch.cuda.nvtx.range_push("x")`: statements of their own, those that follow with it."""
-        run = [] if self._is_behind_backend(statement) else list(self._run_from(statement, scope))
-        device = self._devices.at(statement.value, scope) if run else None
+        run = list(self._run_from(statement, scope))
+        if not run or self._is_behind_backend(statement):
+            return
+        device = self._devices.at(statement.value, scope)
         if device is None:
             return
         first, last = self._span(run[0].statement), self._span(run[-1].statement)
@@ -59,12 +63,12 @@ class VendorArms(Strings):
         self.is_sure = False
 
     def _is_behind_backend(self, node: ast.AST) -> bool:
-        """Whether a check for nccl leads to a statement, which is an arm for CUDA."""
-        while (owner := self._owners.get(node)) is not None:
-            if isinstance(owner, ast.If) and "nccl" in self._script.source(owner.test):
-                return True
-            node = owner
-        return False
+        """Whether a comparison with nccl leads to a statement, which is an arm for CUDA."""
+        return any(
+            isinstance(part, ast.Constant) and part.value == "nccl" and self._is_found(part)
+            for test in self._leading_to(node)
+            for part in nodes_below(test)
+        )
 
     def _run_from(self, statement: ast.Expr, scope: Scope) -> Iterator[_OfCuda]:
         """A statement for CUDA alone, and those on the lines right behind it."""
@@ -85,7 +89,7 @@ class VendorArms(Strings):
             if isinstance(part, (ast.Attribute, ast.Name)) and self._is_only_for_cuda(part, scope)
         ]
         span = self._span(statement)
-        if len(parts) != 1 or sum(_is_in(each, span) for each in self._found) != 1:
+        if len(parts) != 1 or len(self._found_in(span)) != 1:
             return None
         if not self._has_own_lines(statement):
             return None
@@ -109,16 +113,27 @@ class VendorArms(Strings):
 
     def _keep_arms(self) -> None:
         """Leave a condition as it is if all that it leads to stays CUDA's."""
+        dropped: set[Edit] = set()
         for condition, edits in self._conditions.items():
             leading = self._statement_led_by(condition)
             if leading is None:
                 continue
-            test, whole = self._span(leading.test), self._span(leading)
-            found = [each for each in self._found if _is_in(each, whole) and not _is_in(each, test)]
+            tested = self._found_in(self._span(leading.test))
+            found = set(self._found_in(self._span(leading))).difference(tested)
             if found and not self.places.intersection(found):
-                self.edits = [each for each in self.edits if each not in edits]
-                self.places -= {each for each in self.places if _is_in(each, test)}
-                self.arms.update(each for each in self._found if _is_in(each, test))
+                dropped.update(edits)
+                self.places.difference_update(tested)
+                self.arms.update(tested)
+        self.edits = [each for each in self.edits if each not in dropped]
+
+    def _found_in(self, span: Span) -> list[Span]:
+        """What is found in a part of the module."""
+        first, behind = (bisect_left(self._sorted, Span(at, 0)) for at in span)
+        return [each for each in self._sorted[first:behind] if each.end <= span.end]
+
+    @cached_property
+    def _sorted(self) -> list[Span]:
+        return sorted(self._found)
 
     def _statement_led_by(self, node: ast.AST) -> ast.If | ast.IfExp | None:
         """What is led by a condition that a node is, or is a part of."""
@@ -153,25 +168,13 @@ class VendorArms(Strings):
 
     def _check_of_cards(self, node: ast.AST) -> ast.expr | None:
         """The condition on the number of cards around a node, if there is one."""
-        while (owner := self._owners.get(node)) is not None:
-            if isinstance(owner, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-                return None
-            if isinstance(owner, ast.IfExp):
-                is_body = node is owner.body
-            else:
-                is_body = isinstance(owner, ast.If) and node in owner.body
-            if is_body and isinstance(owner, (ast.If, ast.IfExp)):
-                parts = (p for p in nodes_below(owner.test) if isinstance(p, ast.expr))
-                if any(map(self._is_found, parts)):
-                    return None  # it is an arm for CUDA already
-                if _counts_cards(owner.test):
-                    return owner.test
-            node = owner
+        for test in self._leading_to(node):
+            parts = (part for part in nodes_below(test) if isinstance(part, ast.expr))
+            if any(map(self._is_found, parts)):
+                return None  # it is an arm for CUDA already
+            if _counts_cards(test):
+                return test
         return None
-
-
-def _is_in(span: Span, other: Span) -> bool:
-    return other.start <= span.start and span.end <= other.end
 
 
 def _counts_cards(test: ast.expr) -> bool:

@@ -49,8 +49,7 @@ def with_loaded_models(findings: Sequence[Finding], module: WholeModule) -> list
 
     It would stay on the host, and fail with data of the device.
     """
-    loading = [each for each in findings if each.rule.name == _RULE and each.fixes]
-    if not loading:
+    if not any(each.rule.name == _RULE and each.fixes for each in findings):
         return list(findings)
     used, called = _uses(module.tree)
     unmoved = {
@@ -60,7 +59,7 @@ def with_loaded_models(findings: Sequence[Finding], module: WholeModule) -> list
         and not used.get(name, set()) & _MOVING
     }
     return [
-        replace(each, fixes=()) if each in loading and each.span.end in unmoved else each
+        replace(each, fixes=()) if each.rule.name == _RULE and each.span.end in unmoved else each
         for each in findings
     ]
 
