@@ -145,8 +145,7 @@ class Rule:
         by_hand: Somebody has to write code, whatever the severity.
         unread: A file, or a part of it, could not be looked at.
         any_device: Its fixes are right whatever device there is.
-        npu_alone: They would cost other devices something.
-        per_device: What it finds is for one kind of device, so that each kind needs one of its own.
+        per_device: What it finds, or what its fixes write, is for one kind of device alone.
         verified_names: It needs the list of all APIs that the tables of torch_npu name.
         table: In which table of a report its findings are, `None` if in none.
         tags: How editors draw its findings.
@@ -171,7 +170,6 @@ class Rule:
     by_hand: bool = False
     unread: bool = False
     any_device: bool = False
-    npu_alone: bool = False
     per_device: bool = False
     verified_names: bool = False
     table: ReportTable | None = None

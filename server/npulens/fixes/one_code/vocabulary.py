@@ -4,6 +4,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from npulens.catalog.model import TorchVersion
+from npulens.fixes.distributed import DATA_PARALLEL
 
 CHECKED_SINCE = TorchVersion(2, 7)
 """Since this release `current_accelerator` can check whether the device is there."""
@@ -152,8 +153,7 @@ Source: PyTorch torch/profiler/profiler.py.
 """
 MODULE_OF_AMP = "torch.cuda.amp"
 _NAMES = (FUNCTIONS, SHARED, TENSOR_TYPES, AUTOCAST_TYPES, TYPING, DECORATORS, AUTOCASTS)
-_WRAPPERS = ("torch.nn.DataParallel",)
-_NEUTRAL_NAMES = (_WRAPPERS, SCALERS, NEUTRAL_AUTOCASTS, NEUTRAL_SCALERS, {"torch.device"})
+_NEUTRAL_NAMES = (DATA_PARALLEL, SCALERS, NEUTRAL_AUTOCASTS, NEUTRAL_SCALERS, {"torch.device"})
 CALLED = frozenset(
     name.rpartition(".")[2] for names in (*_NAMES, *_NEUTRAL_NAMES) for name in names
 )
