@@ -471,7 +471,7 @@ SILENT = {
             return x[order]
         """,
     "numpy": "import numpy as np\n\ndef forward(x):\n    y = np.asarray(x)\n    return y[y > 0]",
-    "not-known-to-be-a-tensor": "def forward_all(record):\n    return record.value.item()",
+    "not-known-to-be-a-tensor": "def rate(record):\n    return record.value.item()",
     "host-tensors": """
         def forward(n: int) -> float:
             return torch.zeros(n).sum().item()

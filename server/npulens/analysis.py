@@ -284,7 +284,7 @@ def analyze_shapes(
         document = replace(document, text=text, language=Kind.PYTHON)
     if document.kind is not Kind.PYTHON:
         return NO_SHAPES
-    hotspots = _hotspots(document, catalogue, target)
+    hotspots = _hotspots(document, catalogue, target, every_function=True)
     hotspots.find()
     return ShapeReport(hotspots.ranked(), hotspots.hints())
 
@@ -307,9 +307,12 @@ def analyze_returned_shapes(
     return _hotspots(document, catalogue, Target(project=project)).returned(functions)
 
 
-def _hotspots(document: Document, catalogue: Catalogue, target: Target) -> Hotspots:
+def _hotspots(
+    document: Document, catalogue: Catalogue, target: Target, *, every_function: bool = False
+) -> Hotspots:
     segments = [segment_of(parse_text(document.text), catalogue.triggers)]
-    return Hotspots(AnalysedModule(segments, document.path, catalogue, target, catalogue.triggers))
+    module = AnalysedModule(segments, document.path, catalogue, target, catalogue.triggers)
+    return Hotspots(module, every_function=every_function)
 
 
 def _launch_findings(document: Document, catalogue: Catalogue, target: Target) -> Judgement:

@@ -290,9 +290,10 @@ OPERATORS = Section(
         "method": read_flag,
         "waits": read_flag,
         "when": one_of(When),
+        "size": read_position,
         "source": read_string,
     },
-    {"method": False, "waits": True, "when": When.ALWAYS},
+    {"method": False, "waits": True, "when": When.ALWAYS, "size": 0},
 )
 SECTIONS = (
     RULES,

@@ -176,6 +176,7 @@ class When(str, Enum):
     TENSOR_REPEATS = "tensor-repeats"
     WITHOUT_CLASSES = "without-classes"
     ERROR_IF_NONFINITE = "error-if-nonfinite"
+    WITHOUT_SIZE = "without-size"
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +190,7 @@ class OperatorEntry:
         waits: The host has to know something about values before it goes on.
         cost: How much a call hurts in a step, from 0 to 100; our own estimate.
         advice: What to use instead.
+        size: The place of the argument that gives the size which is read from values without it.
     """
 
     operator: str
@@ -200,6 +202,7 @@ class OperatorEntry:
     method: bool = False
     waits: bool = True
     when: When = When.ALWAYS
+    size: int = 0
 
 
 class Place(str, Enum):

@@ -9,13 +9,13 @@ from npulens.catalog.messages import message
 from npulens.catalog.model import Language
 from npulens.report.human import printable
 from npulens.report.json_text import json_text
-from npulens.shapes.ranking.findings import reached
+from npulens.shapes.ranking.findings import note_of, reached
 from npulens.text.places import place_at
 from npulens.workspace.runs.shape_run import Place
 
 FIELDS = (
     *("rank", "score", "path", "line", "column", "end_line", "end_column", "code", "name"),
-    *("kind", "function", "reached", "symbol", "why", "uses"),
+    *("kind", "confidence", "function", "reached", "symbol", "why", "uses"),
 )
 """The columns of CSV and the keys of JSON."""
 
@@ -33,6 +33,7 @@ def record_of(rank: int, place: Place, language: Language) -> dict[str, Any]:
             place.rule.code,
             place.rule.name,
             _kind(place, "en"),
+            "sure" if hotspot.is_sure else "likely",
             ranked.hotspot.function,
             reached(ranked.reach),
         ),
@@ -69,6 +70,8 @@ def as_table(places: Sequence[Place], language: Language) -> str:
         record = record_of(rank, place, language)
         where = printable(f"{record['path']}:{record['line']}:{record['column']}")
         kind = _kind(place, language)
+        if not place.ranked.hotspot.is_sure:
+            kind += f" ({message('shape.likely').in_language(language)})"
         lines.append(f"{rank:4} {record['score']:5}  {kind}  {where}  {record['function']}")
         lines.append(f"            {record['code']}: {printable(record['why'])}")
     return "\n".join(lines) + "\n"
@@ -86,7 +89,7 @@ def _kind(place: Place, language: Language) -> str:
 def _why(place: Place, language: Language) -> str:
     hotspot = place.ranked.hotspot
     text = place.rule.message.in_language(language).format(symbol=hotspot.symbol)
-    better = message("shape.better", advice=hotspot.advice).in_language(language)
+    better = note_of(hotspot.advice, is_sure=hotspot.is_sure).in_language(language)
     return f"{text} {better}" if language == "en" else f"{text}{better}"
 
 

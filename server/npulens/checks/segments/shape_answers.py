@@ -47,6 +47,7 @@ class Hotspot:
         is_rare: It is reached every so many steps, or in evaluation only.
         synchronizes: The host waits for the device here.
         is_shape: A shape depends on data from here on.
+        is_sure: It is a tensor for certain that this happens to.
         advice: What is better.
         used: Where what comes of it is worked on, each with its `home`.
         fixes: Ways to repair it.
@@ -62,6 +63,7 @@ class Hotspot:
     is_rare: bool
     synchronizes: bool
     is_shape: bool
+    is_sure: bool
     advice: LocalizedText
     used: tuple[tuple[str, Span], ...]
     fixes: tuple[Fix, ...]
@@ -94,6 +96,8 @@ class Described(NamedTuple):
         name: `function` or `Class.method`.
         calls: The last parts of the names that it calls.
         trains: It holds a backward pass.
+        has_loop: It holds a loop; a step of training that has none is in a loop of its caller.
+        is_step: It is the step of an optimizer.
         is_module: It is a method of a class with a `forward`.
         sends_objects: It sends objects as bytes, or over a group of the hosts.
         is_unused: It or its class will be removed, and nothing of the module calls it.
@@ -104,6 +108,8 @@ class Described(NamedTuple):
     trains: bool
     is_module: bool
     sends_objects: bool
+    has_loop: bool = False
+    is_step: bool = False
     is_unused: bool = False
 
 

@@ -68,7 +68,7 @@ def _records(
     rule = catalogue.rule_named(hotspot.rule)
     if rule is None:
         return
-    note = note_of(hotspot.advice)
+    note = note_of(hotspot.advice, is_sure=hotspot.is_sure)
     finding = Finding(rule, hotspot.span, {"symbol": hotspot.symbol}, note)
     yield {
         **_location(hotspot.span, view, terms),

@@ -13,8 +13,10 @@ from npulens.shapes.values.shape_values import (
     Table,
     Tensor,
     Value,
+    are_deep,
     either,
     element_of,
+    with_value,
 )
 from npulens.shapes.values.symbolic_dims import closed
 
@@ -51,12 +53,17 @@ class Binding(Calls):
         owner = self.names.get(name, UNKNOWN)
         if isinstance(owner, Tensor):
             self.names[name] = owner._replace(is_fixed=False)
-        elif isinstance(owner, Table) and isinstance(target.slice, ast.Constant):
-            self.names[name] = Table(
-                tuple({**dict(owner.entries), str(target.slice.value): value}.items())
-            )
+        elif isinstance(owner, Table):
+            self.names[name] = self._with_entry(owner, target.slice, value)
         elif isinstance(owner, Items):
             self.names[name] = Items(either(owner.each, value), None, owner.sources)
+
+    def _with_entry(self, table: Table, key: ast.expr, value: Value) -> Table:
+        if are_deep([value]):
+            value = UNKNOWN
+        if isinstance(key, ast.Constant) and isinstance(key.value, str):
+            return table._replace(entries=tuple({**dict(table.entries), key.value: value}.items()))
+        return with_value(table, value)
 
     def _forget_parts(self, name: str) -> None:
         if name not in self.with_parts:

@@ -23,6 +23,7 @@ from npulens.shapes.values.shape_values import (
     element_of,
     items_of,
     length_of,
+    may_be_on_device,
     on_device,
     sources_of,
 )
@@ -36,11 +37,13 @@ Builtin = Callable[[Frame, ast.Call, Applied], Value]
 def _converted(frame: Frame, node: ast.Call, call: Applied) -> Value:
     """`int(x)`, `float(x)`, `bool(x)`."""
     value = call.get(0) or CONSTANT
-    if on_device(value):
+    if may_be_on_device(value):
         rule = BRANCH if call.name == "bool" else HOST_READ
         advice = message("shape.decide-on-device" if call.name == "bool" else "shape.stay")
-        found = frame.report(rule, node, advice, _READ_COST)
+        found = frame.report(rule, node, advice, _READ_COST, is_sure=value.is_sure)
         return CONSTANT if value.is_fixed else Number("?", found)
+    if isinstance(value, Tensor):
+        return Number("?", value.copied)
     if isinstance(value, Number) and not value.sources and call.name == "int":
         return value
     return Number("?", sources_of(value)) if isinstance(value, Number) else CONSTANT
@@ -48,8 +51,10 @@ def _converted(frame: Frame, node: ast.Call, call: Applied) -> Value:
 
 def of_math(frame: Frame, node: ast.Call, call: Applied) -> Value:
     """A function of `math`, which reads a tensor as `float` does."""
-    if any(map(on_device, call.arguments)):
-        return Number("?", frame.report(HOST_READ, node, message("shape.stay"), _READ_COST))
+    read = list(filter(may_be_on_device, call.arguments))
+    if read:
+        advice, is_sure = message("shape.stay"), any(map(on_device, read))
+        return Number("?", frame.report(HOST_READ, node, advice, _READ_COST, is_sure=is_sure))
     return Number("?", frozenset().union(*map(sources_of, call.arguments)))
 
 
@@ -94,15 +99,17 @@ def _sum(frame: Frame, node: ast.Call, call: Applied) -> Value:
 
 def _shown(frame: Frame, node: ast.Call, call: Applied) -> Value:
     for argument, value in zip(node.args, call.arguments, strict=False):
-        if on_device(value):
-            place = argument if call.name == "print" else node
-            frame.report(HOST_READ, place, message("shape.stay"), _PRINT_COST)
+        if may_be_on_device(value):
+            place, advice = argument if call.name == "print" else node, message("shape.stay")
+            frame.report(HOST_READ, place, advice, _PRINT_COST, is_sure=value.is_sure)
     return NOTHING if call.name == "print" else FOREIGN
 
 
 def _range(frame: Frame, node: ast.Call, call: Applied) -> Value:
-    if any(map(on_device, call.arguments)):
-        found = frame.report(HOST_READ, node, message("shape.stay"), _READ_COST)
+    read = list(filter(may_be_on_device, call.arguments))
+    if read:
+        advice, is_sure = message("shape.stay"), any(map(on_device, read))
+        found = frame.report(HOST_READ, node, advice, _READ_COST, is_sure=is_sure)
         return Items(CONSTANT, None, found)
     return Items(CONSTANT, None, frozenset().union(*map(sources_of, call.arguments)))
 

@@ -1,6 +1,7 @@
 """What indexing makes of shapes, and where it finds the places of a mask first."""
 
 import ast
+import re
 
 from npulens.catalog.messages import message
 from npulens.shapes.evaluation.shape_expressions import Expressions
@@ -11,8 +12,11 @@ from npulens.shapes.values.shape_rules import (
     SIZE_FROM_DATA,
 )
 from npulens.shapes.values.shape_values import (
+    ARRAY,
     CONSTANT,
     HOST_BATCH,
+    LIKELY,
+    POSSIBLE_MASK,
     UNKNOWN,
     Foreign,
     Items,
@@ -22,7 +26,9 @@ from npulens.shapes.values.shape_values import (
     Table,
     Tensor,
     Value,
+    any_of,
     items_of,
+    may_be_on_device,
     on_device,
     sources_of,
 )
@@ -38,7 +44,9 @@ from npulens.shapes.values.symbolic_dims import (
     closed,
     opened,
 )
+from npulens.syntax.values import last_name
 
+_MASK = re.compile(r"(?:\A|_)masks?\Z")
 _MASK_COST, _STORE_COST, _SIZE_COST, _READ_COST = 55, 30, 55, 40
 
 
@@ -53,9 +61,10 @@ class Indexing(Expressions):
         index = UNKNOWN if isinstance(node.slice, ast.Slice) else self.read(node.slice)
         if owner == HOST_BATCH:
             return Tensor(on_host=True)
+        if owner == ARRAY:
+            return ARRAY
         if isinstance(owner, Table):
-            entries = dict(owner.entries)
-            return entries.get(index.name, UNKNOWN) if isinstance(index, Foreign) else UNKNOWN
+            return entry_of(owner, index)
         is_read = isinstance(index, Tensor) and not index.on_host and index.kind != "bool"
         if is_read and isinstance(owner, (Items, Layers)):
             self.report(HOST_READ, node.slice, message("shape.gather"), _READ_COST)
@@ -63,20 +72,38 @@ class Indexing(Expressions):
             return self._length(owner.shape, node.slice, index)
         if isinstance(owner, Items):
             return self._element(owner, node.slice, index)
-        if owner is UNKNOWN and _is_mask(index):
+        if owner is UNKNOWN and _may_be_mask(index):
             # Whatever it is, tensors, boxes or instances, it is indexed by the mask.
-            self.report(BOOLEAN_MASK, node, message("shape.keep-shape"), _MASK_COST, is_shape=True)
+            return self._selected(node, is_sure=on_device(index))
+        if owner is UNKNOWN and any(map(self._sounds_like_mask, _parts(node))):
+            return self._selected(node, is_sure=False)
+        if owner is UNKNOWN and isinstance(node.slice, ast.Tuple):
+            return LIKELY  # lists have no more than one index
         return owner.each if isinstance(owner, Layers) else UNKNOWN
+
+    def _sounds_like_mask(self, index: ast.expr) -> bool:
+        """Whether nothing is known of an index but a name that says that it is a mask."""
+        if isinstance(index, ast.UnaryOp) and isinstance(index.op, ast.Invert):
+            index = index.operand
+        named = _MASK.search(last_name(index)) is not None
+        return named and self.read(index) in (UNKNOWN, LIKELY)
+
+    def _selected(self, node: ast.Subscript, *, is_sure: bool) -> Tensor:
+        """What a mask selects of something that is not known."""
+        advice = message("shape.keep-shape")
+        found = self.report(BOOLEAN_MASK, node, advice, _MASK_COST, is_shape=True, is_sure=is_sure)
+        return Tensor(closed(Dim("?", found))._replace(is_open=True), is_sure=False)
 
     def store(self, target: ast.Subscript, value: Value) -> None:
         """`x[...] = value` for a tensor."""
         owner = self.read(target.value)
         if not isinstance(owner, Tensor):
             index = self.read(None if isinstance(target.slice, ast.Slice) else target.slice)
-            if owner is UNKNOWN and _is_mask(index):
-                self._stored_by_mask(target, isinstance(value, Tensor), is_whole=False)
+            if owner is UNKNOWN and _may_be_mask(index):
+                is_many, is_sure = isinstance(value, Tensor), on_device(index)
+                self._stored_by_mask(target, is_many, is_whole=False, is_sure=is_sure)
             return
-        parts = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
+        parts = _parts(target)
         has_waited = False  # behind the first number nothing is left to wait for
         for part in parts:
             if isinstance(part, ast.Slice):
@@ -86,18 +113,29 @@ class Indexing(Expressions):
             if isinstance(index, Tensor) and index.kind == "bool" and not index.on_host:
                 is_many = isinstance(value, Tensor) and value.shape != SCALAR
                 self._stored_by_mask(target, is_many, is_whole=_are_alike(owner, index))
+            elif index == POSSIBLE_MASK and not owner.on_host:
+                is_many = isinstance(value, Tensor)
+                self._stored_by_mask(target, is_many, is_whole=False, is_sure=owner.is_sure)
             elif _is_number_of_device(index) and not has_waited:
                 self.report(HOST_READ, part, message("shape.gather"), _READ_COST)
                 has_waited = True
 
-    def _stored_by_mask(self, target: ast.Subscript, is_many: bool, *, is_whole: bool) -> None:
+    def _stored_by_mask(
+        self, target: ast.Subscript, is_many: bool, *, is_whole: bool, is_sure: bool = True
+    ) -> None:
         advice = message("shape.scatter" if is_many else "shape.fill")
         self.report(
-            MASKED_ASSIGNMENT, target, advice, _STORE_COST, synchronizes=False, is_whole=is_whole
+            MASKED_ASSIGNMENT,
+            target,
+            advice,
+            _STORE_COST,
+            synchronizes=False,
+            is_whole=is_whole,
+            is_sure=is_sure,
         )
 
     def _indexed(self, owner: Tensor, node: ast.Subscript) -> Value:
-        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        parts = _parts(node)
         split = next((i for i, part in enumerate(parts) if _is_ellipsis(part)), len(parts))
         cursor = _Cursor(owner.shape)
         for part in parts[:split]:
@@ -108,7 +146,8 @@ class Indexing(Expressions):
         shape = cursor.finished()
         fixed = owner.is_fixed and cursor.is_fixed
         self.uses(owner.sources | cursor.used, node)
-        return Tensor(shape, owner.kind, owner.on_host, fixed, owner.is_sure or cursor.is_advanced)
+        is_sure = owner.is_sure or cursor.is_advanced
+        return Tensor(shape, owner.kind, owner.on_host, fixed, is_sure, owner.copied)
 
     def _step(self, cursor: "_Cursor", part: ast.expr, node: ast.Subscript, owner: Tensor) -> None:
         if isinstance(part, ast.Slice):
@@ -127,6 +166,15 @@ class Indexing(Expressions):
             cursor.drop()
         elif isinstance(index, Foreign) and index.name in ("None", "torch.newaxis"):
             cursor.add(ONE)
+        elif index == POSSIBLE_MASK and not owner.on_host:
+            advice = message("shape.keep-shape")
+            found = self.report(
+                BOOLEAN_MASK, node, advice, _MASK_COST, is_shape=True, is_sure=owner.is_sure
+            )
+            cursor.mask(None, Dim("?", found))
+        elif self._sounds_like_mask(part) and not owner.on_host:
+            found = self._selected(node, is_sure=False).sources
+            cursor.mask(None, Dim("?", found))
         else:
             cursor.lose(sources_of(index))
 
@@ -144,6 +192,7 @@ class Indexing(Expressions):
                     _MASK_COST,
                     is_shape=not index.is_fixed,
                     is_whole=_are_alike(owner, index),
+                    is_sure=owner.is_sure or index.is_sure,
                 )
             sources = NO_SOURCES if index.is_fixed else sources
             cursor.mask(index.shape.rank, Dim("?", sources))
@@ -167,10 +216,11 @@ class Indexing(Expressions):
         for bound in bounds:
             if on_device(bound) and bound.is_fixed:
                 self.report(HOST_READ, node, message("shape.host-numbers"), _READ_COST)
-            elif on_device(bound):
-                sources |= self.sized_by_data(node, synchronizes=True)
+            elif may_be_on_device(bound):
+                sources |= self.sized_by_data(node, synchronizes=True, is_sure=bound.is_sure)
             elif isinstance(bound, Number) and self.are_values(bound.sources):
-                sources |= self.sized_by_data(node, synchronizes=False)
+                is_sure = self.are_sure(bound.sources)
+                sources |= self.sized_by_data(node, synchronizes=False, is_sure=is_sure)
             elif isinstance(bound, Number):
                 sources |= bound.sources
         if not bounds:
@@ -179,11 +229,16 @@ class Indexing(Expressions):
         text = upper.text if isinstance(upper, Number) and not upper.text.startswith("-") else "?"
         return Dim(text, sources)
 
-    def sized_by_data(self, node: ast.AST, *, synchronizes: bool) -> Sources:
+    def sized_by_data(self, node: ast.AST, *, synchronizes: bool, is_sure: bool) -> Sources:
         """Report a length that is a value which was read."""
-        advice = message("shape.fixed-size")
         return self.report(
-            SIZE_FROM_DATA, node, advice, _SIZE_COST, synchronizes=synchronizes, is_shape=True
+            SIZE_FROM_DATA,
+            node,
+            message("shape.fixed-size"),
+            _SIZE_COST,
+            synchronizes=synchronizes,
+            is_shape=True,
+            is_sure=is_sure,
         )
 
     def _length(self, shape: Shape, node: ast.expr, index: Value) -> Value:
@@ -214,6 +269,19 @@ class Indexing(Expressions):
         values = [self.read(bound) for bound in (node.lower, node.upper)]
         first, second = (v.value if isinstance(v, Number) else None for v in values)
         return first, second
+
+
+def _parts(node: ast.Subscript) -> list[ast.expr]:
+    return node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+
+
+def entry_of(table: Table, key: Value) -> Value:
+    """What a dictionary has under a key."""
+    known = dict(table.entries)
+    if isinstance(key, Foreign) and key.name in known:
+        return known[key.name]
+    rest = (table.each,) if table.each is not None else ()
+    return any_of(rest if isinstance(key, Foreign) and key.name else table.parts)
 
 
 def _window(part: ast.Slice) -> ast.expr | None:
@@ -316,9 +384,10 @@ def _are_alike(owner: Tensor, mask: Tensor) -> bool:
     return first.rank is not None and first.rank == second.rank and same
 
 
-def _is_mask(value: Value) -> bool:
-    """Whether an index is surely a mask that the device has."""
-    return on_device(value) and value.kind == "bool" and not value.is_fixed
+def _may_be_mask(value: Value) -> bool:
+    """Whether an index is a mask that the device has, or very likely is."""
+    is_mask = may_be_on_device(value) and value.kind == "bool" and not value.is_fixed
+    return is_mask or value == POSSIBLE_MASK
 
 
 def _is_ellipsis(node: ast.expr) -> bool:

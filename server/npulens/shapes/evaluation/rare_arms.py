@@ -2,18 +2,40 @@
 
 import ast
 import re
+from collections.abc import Callable
 from functools import lru_cache
 
 from npulens.syntax.walking import nodes_below
 
 
+def is_rare_test(node: ast.expr, number: Callable[[ast.expr], int | None]) -> bool:
+    """Whether a condition holds rarely: every so many steps, outside of training, or for NaN.
+
+    Args:
+        node: The condition.
+        number: What an expression is by default, if that is a number that the file shows.
+    """
+    return _says_rare(node) or any(_is_every_so_many(part, number) for part in nodes_below(node))
+
+
 @lru_cache(maxsize=1024)
-def is_rare_test(node: ast.expr) -> bool:
-    """Whether a condition holds rarely: every so many steps, outside of training, or for NaN."""
+def _says_rare(node: ast.expr) -> bool:
     if not any(map(_may_be_rare, nodes_below(node))):
         return False
     text = ast.unparse(node)
-    return "%" in text or any(rare.search(text) is not None for rare in (_RARE, _NOT_FINITE))
+    return any(rare.search(text) is not None for rare in (_RARE, _NOT_FINITE))
+
+
+def _is_every_so_many(node: ast.AST, number: Callable[[ast.expr], int | None]) -> bool:
+    """`step % n == 0`, where `n` is not known to be small."""
+    match node:
+        case ast.Compare(ast.BinOp(ast.expr(), ast.Mod(), divisor), [ast.Eq()]):
+            known = number(divisor)
+            return known is None or known >= _OFTEN
+        case ast.UnaryOp(ast.Not(), ast.BinOp(ast.expr(), ast.Mod(), divisor)):
+            known = number(divisor)
+            return known is None or known >= _OFTEN
+    return False
 
 
 def _may_be_rare(part: ast.AST) -> bool:
@@ -21,7 +43,7 @@ def _may_be_rare(part: ast.AST) -> bool:
     match part:
         case ast.Name(str(word)) | ast.Attribute(attr=str(word)) | ast.Constant(str(word)):
             return _RARE_WORD.search(word) is not None
-    return isinstance(part, ast.JoinedStr) or isinstance(getattr(part, "op", None), ast.Mod)
+    return isinstance(part, ast.JoinedStr)
 
 
 def is_failure(handler: ast.ExceptHandler) -> bool:
@@ -38,14 +60,18 @@ def is_want_of_memory(handler: ast.ExceptHandler) -> bool:
 _MISSING = re.compile(r"Import|ModuleNotFound|Attribute|Name|NotImplemented")
 _MEMORY = re.compile(r"OutOfMemory|out of memory|MemoryError", re.IGNORECASE)
 _NOT_FINITE = re.compile(r"^(?!not ).*\bis(?:nan|inf)\(|^not .*\bisfinite\(")
+_RANK = r"\b(?:(?:get|local|global|world|node|process|dist|dp|tp|pp)_)*rank\b"
+_OFTEN = 5
+"""What is done every so many steps, or more often, is done in training."""
 _RARE = re.compile(
-    r"not self\.training|debug|verbose|is_first|log_|logging|epoch ==|step ==|is_main|rank"
-    r"|isEnabledFor"
+    r"not self\.training|debug|verbose|is_first|epoch ==|step ==|is_main|isEnabledFor"
+    r"|\b(?:do_|should_)?log(?:ging|ger|_(?:every|interval|freq|steps?|iter|period|now|images?))?\b"
+    rf"|{_RANK}(?:\(\))? (?:==|!=|<=?|>=?|in|not in) |\bnot (?:\w+\.)*{_RANK}"
     r"|not .*\btraining\b|sagemaker|is_tracing|is_exporting|export|output_type ==|== 'mps'"
     r"|pruned_heads"
 )
 _RARE_WORD = re.compile(
     r"training|debug|verbose|is_first|log|epoch|step|is_main|rank|isEnabledFor|sagemaker|is_tracing"
-    r"|export|output_type|mps|%|is(?:nan|inf|finite)|pruned_heads"
+    r"|export|output_type|mps|is(?:nan|inf|finite)|pruned_heads"
 )
 """Words in names and strings of the conditions above."""

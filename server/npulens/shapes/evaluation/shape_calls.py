@@ -6,6 +6,7 @@ from npulens.checks.arguments import is_spread
 from npulens.graphs.definitions import ClassHere, FunctionHere
 from npulens.shapes.evaluation.builtins import BUILTINS
 from npulens.shapes.evaluation.callers import named_parameters
+from npulens.shapes.evaluation.indexing import entry_of
 from npulens.shapes.evaluation.shape_frames import MAX_CALLS, MAX_DEPTH, PassedArguments
 from npulens.shapes.evaluation.shape_libraries import Libraries
 from npulens.shapes.evaluation.tensor_evidence import TENSOR_METHODS
@@ -16,8 +17,12 @@ from npulens.shapes.operators.shape_sources import meets, result_of
 from npulens.shapes.values.applied import Applied
 from npulens.shapes.values.shape_rules import HOST_READ
 from npulens.shapes.values.shape_values import (
+    ARRAY,
     CONSTANT,
+    FOREIGN,
     HOST_BATCH,
+    LIKELY,
+    POSSIBLE_MASK,
     UNKNOWN,
     Closure,
     Foreign,
@@ -35,14 +40,21 @@ from npulens.shapes.values.shape_values import (
     element_of,
     is_on_host,
     items_of,
-    on_device,
     sources_of,
+    unsure,
 )
 
 _NUMBERS = frozenset(
     {"dim", "ndimension", "element_size", "data_ptr", "get_device", "stride", "is_contiguous"}
     | {"is_floating_point", "is_complex", "is_pinned"}
 )
+_OF_TENSORS_OR_ARRAYS = frozenset(
+    {"item", "cpu", "mean", "sum", "max", "min", "std", "var", "norm", "argmax", "argmin"}
+    | {"any", "all"}
+)
+"""What is called of tensors, and hardly of anything else but arrays."""
+_SHOWING = frozenset({"add_scalar", "add_scalars", "add_histogram", "add_image", "add_images"})
+"""What writes values for TensorBoard, which reads tensors."""
 _LISTS = frozenset(
     {"append", "extend", "insert", "copy", "pop", "index", "count", "remove", "sort"}
 )
@@ -89,8 +101,15 @@ class Calls(Libraries):
                 return self._own(node, method, is_of_self=method.owner is owner)
             return self._called(node, self._attribute(callee))
         value = self.read(callee.value)
+        if value in (UNKNOWN, POSSIBLE_MASK) and callee.attr in _OF_TENSORS_OR_ARRAYS:
+            return unsure(self._of_tensor(node, callee, LIKELY))
         if isinstance(value, Tensor):
             return self._of_tensor(node, callee, value)
+        if callee.attr in _SHOWING or _is_format(callee):
+            return self._shown(node)
+        if value == ARRAY:
+            self.applied(node, "")
+            return ARRAY
         if isinstance(value, Items) and callee.attr in _LISTS:
             return self._of_list(node, callee, value)
         if isinstance(value, Size) and callee.attr == "numel":
@@ -109,6 +128,12 @@ class Calls(Libraries):
             return self._of_tensor(node, callee, Tensor(on_host=on_host, is_sure=False))
         self.applied(node, "")
         return UNKNOWN
+
+    def _shown(self, node: ast.Call) -> Value:
+        """A call that turns what it is given into text or a picture."""
+        for argument in (*node.args, *(keyword.value for keyword in node.keywords)):
+            self.shown(argument)
+        return FOREIGN
 
     def _method_of(self, owner: ClassHere | None, name: str) -> FunctionHere | None:
         return None if owner is None else self.session.definitions.method(owner, name)
@@ -137,7 +162,7 @@ class Calls(Libraries):
         if name == "nonzero" and "as_tuple" in call.keywords:
             value = value._replace(is_sure=True)  # that of NumPy has no such parameter
         if entry is not None and meets(entry, call):
-            if value.on_host or (not value.is_sure and name != "masked_select"):
+            if value.on_host:
                 return result_of(entry, call, frozenset())
             return self.source(node, entry.operator, call)
         if name == "type" and len(call.arguments) == 2:
@@ -150,13 +175,21 @@ class Calls(Libraries):
         """What a method returns that is in no table of sources."""
         name = callee.attr
         result = self.operator(node, call)
-        if not value.is_sure and isinstance(result, Tensor) and not is_of_tensors(name):
-            return result._replace(is_sure=False)
+        if not value.is_sure and not self._shows_tensor(name):
+            return unsure(result)
         if name.endswith("_") and not name.endswith("__") and isinstance(result, Tensor):
             result = result._replace(is_fixed=False)
             if isinstance(callee.value, ast.Name):
                 self.names[callee.value.id] = result
         return result
+
+    def _shows_tensor(self, method: str) -> bool:
+        """Whether a method shows that what very likely is a tensor is one.
+
+        Arrays have some of them, too, but a forward pass is given none.
+        """
+        is_shared = method in _OF_TENSORS_OR_ARRAYS and self.function.node.name != "forward"
+        return is_of_tensors(method) and not is_shared
 
     def _is_drawn(self, node: ast.expr) -> bool:
         """A number drawn once from a generator that is passed in, such as a seed."""
@@ -181,8 +214,11 @@ class Calls(Libraries):
         given = [*call.arguments, *call.keywords.values()]
         if name == "cpu" or any(is_host_device(each) for each in given):
             entry = self.session.methods.get("cpu")
-            if entry is not None and on_device(value) and "non_blocking" not in call.keywords:
-                self.report(HOST_READ, node, entry.advice, entry.cost)
+            if entry is not None and not value.on_host and "non_blocking" not in call.keywords:
+                found = self.report(
+                    HOST_READ, node, entry.advice, entry.cost, is_sure=value.is_sure
+                )
+                return value._replace(on_host=True, copied=found)
             return value._replace(on_host=True)
         kind = next(filter(None, map(kind_of_type, given)), "")
         if kind:
@@ -213,11 +249,12 @@ class Calls(Libraries):
 
     def _of_table(self, node: ast.Call, callee: ast.Attribute, value: Table) -> Value:
         call = self.applied(node, callee.attr)
-        entries = dict(value.entries)
-        if callee.attr in ("get", "pop") and isinstance(call.first, Foreign):
-            return entries.get(call.first.name, UNKNOWN)
+        if callee.attr in ("get", "pop"):
+            return entry_of(value, call.first)
         if callee.attr == "values":
-            return Items(any_of(entries.values()))
+            return Items(any_of(value.parts))
+        if callee.attr == "items":
+            return Items(items_of((UNKNOWN, any_of(value.parts))))
         return UNKNOWN
 
     # Functions, layers
@@ -233,6 +270,8 @@ class Calls(Libraries):
         if found is not None:
             self.applied(node, "")
             return Layer(name, found)
+        if name == "map":
+            return self._mapped(node)
         builtin = BUILTINS.get(name)
         if builtin is not None:
             return builtin(self, node, self.applied(node, name))
@@ -251,6 +290,15 @@ class Calls(Libraries):
             return UNKNOWN
         return items_of(tuple(Items(element) for element in result.elements))
 
+    def _mapped(self, node: ast.Call) -> Value:
+        """`map(function, a, b)`."""
+        call = self.applied(node, "")
+        given = list(map(element_of, call.arguments[1:]))
+        if isinstance(call.first, Closure):
+            return Items(self.run_closure(call.first, given, {}))
+        function = self._function_argument(node.args[0]) if node.args else None
+        return Items(UNKNOWN if function is None else self.invoke(function, given, {}))
+
     def _function_argument(self, node: ast.expr) -> FunctionHere | None:
         """The function or method of this file that is passed to another."""
         match node:
@@ -264,6 +312,8 @@ class Calls(Libraries):
         call = self.applied(node, "")
         if isinstance(value, Closure):
             return self.run_closure(value, list(call.arguments), call.keywords)
+        if isinstance(value, Foreign) and value.name in self.session.operators:
+            return self.library(node, value.name)
         if isinstance(value, Layer):
             method = self._method_of(value.definition, "forward")
             if method is not None:
@@ -290,6 +340,12 @@ class Calls(Libraries):
             return False
         self.session.calls += 1
         return True
+
+
+def _is_format(callee: ast.Attribute) -> bool:
+    """`"...".format`."""
+    is_text = isinstance(callee.value, ast.Constant) and isinstance(callee.value.value, str)
+    return is_text and callee.attr == "format"
 
 
 def is_of_tensors(method: str) -> bool:

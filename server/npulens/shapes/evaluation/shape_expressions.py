@@ -19,10 +19,13 @@ from npulens.shapes.values.applied import Applied
 from npulens.shapes.values.arithmetic import kind_of, of_numbers, put_together
 from npulens.shapes.values.shape_rules import BRANCH, HOST_READ
 from npulens.shapes.values.shape_values import (
+    ARRAY,
     CONSTANT,
     FOREIGN,
     HOST_BATCH,
+    LIKELY,
     NOTHING,
+    POSSIBLE_MASK,
     UNKNOWN,
     Foreign,
     Items,
@@ -38,19 +41,25 @@ from npulens.shapes.values.shape_values import (
     element_of,
     items_of,
     length_of,
+    may_be_on_device,
+    merged,
     on_device,
     sources_of,
+    with_value,
 )
-from npulens.shapes.values.symbolic_dims import NO_SOURCES, Sources, broadcast
+from npulens.shapes.values.symbolic_dims import NO_SOURCES, SCALAR, Sources, broadcast
 from npulens.syntax.values import dotted_name
 from npulens.syntax.walking import inner_nodes
 from npulens.verdicts.answers import Answer, joined
 
 _DEEPEST = 60
+_LOGICAL = (ast.BitAnd, ast.BitOr, ast.BitXor)
 _BRANCH_COST, _PRINT_COST = 45, 35
 _IN_PAIRS = {"values": 0, "indices": 1}
 """Parts of what `topk`, `sort` and `max` return."""
 _SAME = frozenset({"data", "real", "imag", "grad"})
+_TRUTH = Tensor(SCALAR, "bool", is_sure=False)
+"""`x.any()` of what is very likely a tensor."""
 
 
 class Expressions(Frame):
@@ -84,8 +93,8 @@ class Expressions(Frame):
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             return self.decide(node.operand, better)
         value = self.read(node)
-        if on_device(value):
-            found = self.report(BRANCH, node, message(better), _BRANCH_COST)
+        if on_device(value) or (may_be_on_device(value) and value == _TRUTH):
+            found = self.report(BRANCH, node, message(better), _BRANCH_COST, is_sure=value.is_sure)
             return NO_SOURCES if value.is_fixed else found
         return sources_of(value) if isinstance(value, Number) else NO_SOURCES
 
@@ -175,6 +184,10 @@ class Expressions(Frame):
             return Tensor(on_host=True)
         if attribute == "shape":
             return Size(Tensor().shape)
+        if owner == ARRAY:
+            return ARRAY
+        if owner is UNKNOWN and attribute == "grad":
+            return LIKELY
         if isinstance(owner, Layer) and attribute in ("weight", "bias"):
             return Tensor(kind="float")
         return UNKNOWN
@@ -184,6 +197,10 @@ class Expressions(Frame):
 
     def operated(self, node: ast.BinOp | ast.AugAssign, first: Value, second: Value) -> Value:
         """What an arithmetic operator makes of two values."""
+        if POSSIBLE_MASK in (first, second) and isinstance(node.op, _LOGICAL):
+            return POSSIBLE_MASK
+        if ARRAY in (first, second):
+            return ARRAY
         if isinstance(first, Tensor) or isinstance(second, Tensor):
             return self._computed(node, first, second)
         if isinstance(first, Number) and isinstance(second, Number):
@@ -218,7 +235,7 @@ class Expressions(Frame):
         if isinstance(value, Number):
             number = f"-{value.text}" if isinstance(node.op, ast.USub) else "?"
             return Number(number if value.value is not None else "?", value.sources)
-        return value if isinstance(value, Tensor) else UNKNOWN
+        return value if isinstance(value, Tensor) or value in (ARRAY, POSSIBLE_MASK) else UNKNOWN
 
     def _compare(self, node: ast.Compare) -> Value:
         values = [self.read(node.left), *map(self.read, node.comparators)]
@@ -232,6 +249,10 @@ class Expressions(Frame):
         ):
             result = Applied("", tensors).result(broadcast(t.shape for t in tensors), "bool")
             return result._replace(is_sure=any(tensor.is_sure for tensor in tensors))
+        if ARRAY in values:
+            return ARRAY
+        if UNKNOWN in values and all(map(_is_unknown_or_number, values)):
+            return POSSIBLE_MASK
         return Number("?", NO_SOURCES.union(*map(sources_of, values)))
 
     def _contained(self, node: ast.Compare, container: Value) -> Value:
@@ -252,7 +273,9 @@ class Expressions(Frame):
         known = self.settled(node.test)
         if known is not None:
             return self.read(node.body if known else node.orelse)
-        first, before = self.read(node.body), self.names
+        before = self.names
+        self.names = {**before, **self.proven(node.test)}
+        first, self.names = self.read(node.body), before
         name = checked_for_elements(node.test)
         if isinstance(before.get(name), Items):
             self.names = {**before, name: items_of(())}
@@ -273,12 +296,16 @@ class Expressions(Frame):
         return items_of(tuple(map(self.read, node.elts)))
 
     def _dictionary(self, node: ast.Dict) -> Value:
-        entries = []
+        table = Table()
         for key, value in zip(node.keys, node.values, strict=True):
             found = self.read(value)
-            if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                entries.append((key.value, found))
-        return Table(() if are_deep([value for _, value in entries]) else tuple(entries))
+            if key is None:
+                table = merged(table, found) if isinstance(found, Table) else table
+            elif isinstance(key, ast.Constant) and isinstance(key.value, str):
+                table = table._replace(entries=(*table.entries, (key.value, found)))
+            else:
+                table = with_value(table, found)
+        return Table() if are_deep(table.parts) else table
 
     def _joined_string(self, node: ast.JoinedStr) -> Value:
         for part in node.values:
@@ -288,16 +315,19 @@ class Expressions(Frame):
 
     def shown(self, node: ast.expr) -> None:
         """A value that is turned into text: of a tensor it is read."""
-        if on_device(self.read(node)):
-            self.report(HOST_READ, node, message("shape.stay"), _PRINT_COST)
+        value = self.read(node)
+        if may_be_on_device(value):
+            advice = message("shape.stay")
+            self.report(HOST_READ, node, advice, _PRINT_COST, is_sure=value.is_sure)
 
     def _comprehension(self, node: Comprehension) -> Value:
         before, known = dict(self.names), self.known
         sources = self._generated(node)
         if isinstance(node, ast.DictComp):
             self.read(node.key)
-            self.read(node.value)
-            made: Value = UNKNOWN
+            made: Value = Table(each=self.read(node.value))
+            if are_deep([made]):
+                made = Table(each=UNKNOWN)
         else:
             made = Items(self.read(node.elt), None, sources)
         self.names, self.known = before, known
@@ -314,7 +344,29 @@ class Expressions(Frame):
             self.bind(generator.target, element_of(values))
             for condition in generator.ifs:
                 sources |= self.decide(condition)
+                self.names.update(self.proven(condition))
         return sources
+
+    def proven(self, test: ast.expr) -> dict[str, Value]:
+        """The names that are tensors where a condition holds: `isinstance(x, torch.Tensor)`."""
+        parts = test.values if isinstance(test, ast.BoolOp) else [test]
+        if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
+            return {}
+        found = (self._proven_by(part) for part in parts)
+        return {name: tensor for name, tensor in found if name}
+
+    def _proven_by(self, test: ast.expr) -> tuple[str, Tensor]:
+        match test:
+            case ast.Call(ast.Name("isinstance"), [ast.Name(name), kind]):
+                is_check = self.qualified(kind) == "torch.Tensor"
+            case ast.Call(function, [ast.Name(name), *_]):
+                is_check = self.qualified(function) == "torch.is_tensor"
+            case _:
+                return "", Tensor()
+        value = self.named(name)
+        if not is_check or not (value is UNKNOWN or isinstance(value, Tensor)):
+            return "", Tensor()
+        return name, value._replace(is_sure=True) if isinstance(value, Tensor) else Tensor()
 
     def _walrus(self, node: ast.NamedExpr) -> Value:
         value = self.read(node.value)
@@ -328,6 +380,11 @@ class Expressions(Frame):
     def bind(self, target: ast.expr, value: Value) -> None:
         """Assign a value; see `shape_statements.py`."""
         raise NotImplementedError
+
+
+def _is_unknown_or_number(value: Value) -> bool:
+    """Whether nothing is known of a value, or that it is a number that no data decides."""
+    return value is UNKNOWN or (isinstance(value, Number) and not value.sources)
 
 
 _READERS: dict[type[ast.expr], Callable[..., Value]] = {

@@ -25,13 +25,14 @@ from npulens.shapes.values.shape_values import (
     CONSTANT,
     UNKNOWN,
     Closure,
+    Foreign,
     Layer,
     Layers,
     Tensor,
     Value,
 )
 from npulens.shapes.values.symbolic_dims import Sources
-from npulens.syntax.bindings import Function
+from npulens.syntax.bindings import Function, with_defaults
 from npulens.syntax.by_node import once_by_node
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.scopes import module_of
@@ -167,10 +168,11 @@ class Frame:
         is_shape: bool = False,
         is_whole: bool = False,
         is_elsewhere: bool = False,
+        is_sure: bool = True,
     ) -> Sources:
         """Record an event, see there; returns the source of what depends on it."""
         how = (cost, synchronizes, is_shape, advice, is_whole)
-        reached = (len(self.around), self.rare > 0, is_elsewhere)
+        reached = (len(self.around), self.rare > 0, is_elsewhere, is_sure)
         event = Event(rule, node, self.function, *how, *reached)
         self.session.recorder.add(event)
         return frozenset((node,))
@@ -179,6 +181,11 @@ class Frame:
         """Note that a node works on what has these sources."""
         if sources:
             self.session.recorder.use(sources, node, self.function)
+
+    def are_sure(self, sources: Sources) -> bool:
+        """Whether some source surely happens to a tensor."""
+        events = self.session.recorder.events
+        return any(source not in events or events[source].is_sure for source in sources)
 
     def are_values(self, sources: Sources) -> bool:
         """Whether some source is a value that was read, not a length."""
@@ -245,6 +252,31 @@ class Frame:
                         return found
         return UNKNOWN
 
+    def default_number(self, node: ast.expr) -> int | None:
+        """What number an expression is by default: one that is written, a parameter, an attribute.
+
+        Of an attribute the constructor says so, which keeps a parameter.
+        """
+        match node:
+            case ast.Constant(int(number)):
+                return number
+            case ast.Name(name):
+                return _default(self.function, name)
+            case ast.Attribute(ast.Name(owner), attribute) if owner == self.receiver:
+                return self._default_of_attribute(attribute)
+        return None
+
+    def _default_of_attribute(self, attribute: str) -> int | None:
+        owner = self.function.owner
+        for each in self.session.definitions.lineage(owner) if owner is not None else ():
+            method = each.methods.get("__init__")
+            value = None if method is None else _attributes(method.node).get(attribute)
+            if method is not None and isinstance(value, ast.Name):
+                return _default(method, value.id)
+            if isinstance(value, ast.Constant) and isinstance(value.value, int):
+                return value.value
+        return None
+
     def is_from_constructor(self, attribute: str) -> bool:
         """Whether only the constructor assigns an attribute, and a value that it was given."""
         owner = self.function.owner
@@ -281,7 +313,10 @@ class Frame:
             return CONSTANT if isinstance(node.value, (int, float)) else UNKNOWN
         if isinstance(node, ast.Name):
             argument = _argument(method, node.id)
-            return UNKNOWN if argument is None else annotated(argument.annotation)
+            if argument is not None:
+                return annotated(argument.annotation)
+            names = qualified_names(node, method.scope)
+            return Foreign(names[0]) if names and names[0] in self.session.operators else UNKNOWN
         if not isinstance(node, ast.Call):
             return UNKNOWN
         found = self._class_named(node.func)
@@ -358,6 +393,14 @@ def _registered(node: ast.Call) -> str:
         ):
             return name
     return ""
+
+
+def _default(function: FunctionHere, name: str) -> int | None:
+    """The number that a parameter is by default."""
+    for argument, default in with_defaults(function.node.args):
+        if argument.arg == name and isinstance(default, ast.Constant):
+            return default.value if isinstance(default.value, int) else None
+    return None
 
 
 def _argument(function: FunctionHere, name: str) -> ast.arg | None:

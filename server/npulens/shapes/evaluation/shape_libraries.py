@@ -32,20 +32,22 @@ from npulens.shapes.values.shape_rules import (
     HOST_READ,
 )
 from npulens.shapes.values.shape_values import (
+    ARRAY,
     CONSTANT,
     FOREIGN,
     UNKNOWN,
     Closure,
-    Foreign,
     Items,
     Layer,
     Number,
     Size,
     Tensor,
     Value,
+    may_be_on_device,
     on_device,
+    sources_of,
 )
-from npulens.shapes.values.symbolic_dims import opened
+from npulens.shapes.values.symbolic_dims import NO_SOURCES, opened
 
 _OF_TENSORS = re.compile(r"torch\.(?:nn\.functional\.|linalg\.|special\.|fft\.|Tensor\.)?[a-z]\w*")
 _OTHERS = (
@@ -104,8 +106,8 @@ class Libraries(Indexing):
             return call.result(opened(call.sources))
         if _OF_TENSORS.fullmatch(name) and short not in _NO_TENSOR and name not in _MODULES:
             return self._torch(node, call)
-        if name.startswith(("numpy.", "np.")):
-            return Foreign("numpy")
+        if name.startswith(("numpy.", "np.", "pandas.")):
+            return ARRAY
         returned = self.session.elsewhere.find(name)
         return UNKNOWN if returned is None else self._returned(node, call, returned)
 
@@ -142,7 +144,16 @@ class Libraries(Indexing):
             return self.configured(node, new) if call.name in FROM_DATA else new
         if call.name in LIKE:
             return made_like(call)
+        if call.name in ("interpolate", "upsample"):
+            self._size_read(node, call)
         return self.operator(node, call)
+
+    def _size_read(self, node: ast.Call, call: Applied) -> None:
+        """A size to interpolate to that was read from values."""
+        size = call.get(1, "size")
+        sources = NO_SOURCES if size is None else sources_of(size)
+        if self.are_values(sources):
+            self.sized_by_data(node, synchronizes=False, is_sure=self.are_sure(sources))
 
     def operator(self, node: ast.Call, call: Applied) -> Value:
         """What an operator returns that is in no table."""
@@ -154,16 +165,17 @@ class Libraries(Indexing):
     def source(self, node: ast.Call, name: str, call: Applied) -> Value:
         """An operator of the tables."""
         entry = self.session.operators[name]
-        if entry.gives != "nothing" and not call.tensors:
-            return result_of(entry, call, frozenset())  # of what it works on nothing is known
         tensors = call.tensors
+        if call.first == ARRAY:
+            return ARRAY
+        if not tensors and entry.gives != "nothing" and UNKNOWN not in call.arguments:
+            return result_of(entry, call, frozenset())  # it works on something else
         if call.name in _OF_ONE_PLACE and any(tensor.on_host for tensor in tensors):
             return result_of(entry, call, frozenset())  # then the other one is, too
-        if tensors and all(tensor.on_host or not tensor.is_sure for tensor in tensors):
-            hosts = all(tensor.on_host for tensor in tensors)
-            if hosts or entry.rule.name == HOST_READ:
-                return result_of(entry, call, frozenset())
+        if tensors and all(tensor.on_host for tensor in tensors):
+            return result_of(entry, call, frozenset())
         is_shape = entry.rule.name != HOST_READ
+        is_sure = any(map(on_device, tensors)) or entry.gives == "nothing"
         fixed = bool(tensors) and all(tensor.is_fixed for tensor in tensors)
         found = self.report(
             entry.rule.name,
@@ -172,6 +184,7 @@ class Libraries(Indexing):
             entry.cost,
             synchronizes=entry.waits,
             is_shape=is_shape and not fixed,
+            is_sure=is_sure,
         )
         self.uses(frozenset().union(*(tensor.sources for tensor in tensors)), node)
         return result_of(entry, call, frozenset() if fixed else found)
@@ -186,15 +199,21 @@ class Libraries(Indexing):
         if any(isinstance(getattr(argument, "slice", None), ast.Slice) for argument in node.args):
             return  # a part is no number
         flat = [e for v in values for e in ((v.elements or ()) if isinstance(v, Items) else (v,))]
-        read = [value for value in flat if on_device(value)]
+        read = [value for value in flat if may_be_on_device(value)]
         from_values = any(
             isinstance(value, Number) and self.are_values(value.sources) for value in flat
         )
         if read and not from_values and all(value.is_fixed for value in read):
-            self.report(HOST_READ, node, message("shape.host-numbers"), _READ_COST)
+            is_sure = any(map(on_device, read))
+            advice = message("shape.host-numbers")
+            self.report(HOST_READ, node, advice, _READ_COST, is_sure=is_sure)
             call.arguments = [self._sized(value, CONSTANT) for value in call.arguments]
         elif read or from_values:
-            made_dynamic = Number("?", self.sized_by_data(node, synchronizes=bool(read)))
+            is_sure = any(map(on_device, read)) or self.are_sure(
+                frozenset().union(*(v.sources for v in flat if isinstance(v, Number)))
+            )
+            found = self.sized_by_data(node, synchronizes=bool(read), is_sure=is_sure)
+            made_dynamic = Number("?", found)
             call.arguments = [self._sized(value, made_dynamic) for value in call.arguments]
 
     def configured(self, node: ast.Call, made_of: Tensor) -> Tensor:
@@ -218,7 +237,7 @@ class Libraries(Indexing):
         if isinstance(value, Items) and value.elements is not None:
             elements = tuple(self._sized(element, dynamic) for element in value.elements)
             return value._replace(elements=elements)
-        if on_device(value):
+        if may_be_on_device(value):
             return CONSTANT if value.is_fixed else dynamic
         if isinstance(value, Number) and value.sources:
             return value._replace(sources=dynamic.sources)
@@ -228,8 +247,10 @@ class Libraries(Indexing):
         """`torch.tensor([a, b])` of tensors reads each."""
         if isinstance(value, Items):
             entry = self.session.operators.get("torch.Tensor.item")
-            if entry is not None and any(map(on_device, value.parts)):
-                self.report(HOST_READ, node, entry.advice, entry.cost)
+            parts = list(filter(may_be_on_device, value.parts))
+            if entry is not None and parts:
+                is_sure = any(map(on_device, parts))
+                self.report(HOST_READ, node, entry.advice, entry.cost, is_sure=is_sure)
 
     def applied(self, node: ast.Call, name: str) -> Applied:
         """The arguments of a call."""

@@ -145,9 +145,11 @@ class Statements(Binding):
         if sources:
             self.control.append(sources)
         # What is done before an error is raised is done once.
-        is_rare = is_rare_test(node.test) or isinstance(node.body[-1], ast.Raise)
+        is_rare = is_rare_test(node.test, self.default_number)
+        is_rare = is_rare or isinstance(node.body[-1], ast.Raise)
         is_tensor, is_none = self._checked_for_tensor(node.test)
         self.names.update(dict.fromkeys(is_none, FOREIGN))
+        self.names.update(self.proven(node.test))
         self.rare += is_rare
         first = self.block(node.body)
         self.rare -= is_rare

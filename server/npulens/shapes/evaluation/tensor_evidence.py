@@ -45,6 +45,17 @@ _NUMBERS = frozenset({"int", "float", "bool"})
 _NO_TENSORS = frozenset({"str", "ndarray", "dict", "Dict", "Path", "DataLoader", "device", "dtype"})
 _LONGEST_ANNOTATION = 100
 _TENSORS = frozenset({"Tensor", "Parameter", *KINDS})
+_LIBRARIES = frozenset({"torch", "F", "functional"})
+_TAKING_ONE = (
+    "abs exp log sqrt sigmoid tanh relu softmax log_softmax sum mean max min argmax argmin "
+    "topk sort argsort cumsum clamp matmul mm bmm mul add sub div pow transpose unsqueeze "
+    "squeeze flatten reshape gather index_select masked_select nonzero unique where isnan "
+    "isinf logical_and logical_or norm cross_entropy nll_loss mse_loss l1_loss smooth_l1_loss "
+    "kl_div normalize binary_cross_entropy binary_cross_entropy_with_logits interpolate pad "
+    "one_hot permute chunk zeros_like ones_like rand_like randn_like empty_like full_like"
+)
+_OF_ONE_TENSOR = frozenset(_TAKING_ONE.split())
+"""Functions of PyTorch that take a tensor first, and nothing else there."""
 
 
 @once_by_node
@@ -52,11 +63,13 @@ def known_tensors(node: ast.AST) -> frozenset[str]:
     """Names, also dotted ones, on which a function checks for what only tensors have."""
     found: dict[ast.AST, Name] = {}
     modules: set[Name | None] = set()
-    own: list[tuple[Comprehension, frozenset[str]]] = []
+    own: list[tuple[Comprehension | ast.Lambda, frozenset[str]]] = []
     engines: set[ast.AST] = set()
     part: Any
     for part in inner_nodes(node):
         kind = part.__class__  # this loop sees every node of a function
+        if kind is ast.Lambda:
+            own.append((part, frozenset(each.arg for each in part.args.args)))
         if kind is ast.Attribute or kind is ast.Call:
             owner = _proven(part)
             name = None if owner is None else dotted_name(owner)
@@ -87,14 +100,38 @@ def targets_of(node: Comprehension) -> frozenset[str]:
 def _proven(node: Any) -> ast.expr | None:
     """What an attribute or call shows to be a tensor: the owner of `.unsqueeze`, `.sum(dim=1)`."""
     if node.__class__ is ast.Attribute:
-        return node.value if node.attr in _PROOFS else None
+        return node.value if node.attr in _PROOFS else _copied(node.value)
     callee = node.func
     if not isinstance(callee, ast.Attribute):
         return None
+    if callee.attr in _OF_ONE_TENSOR and node.args and last_name(callee.value) in _LIBRARIES:
+        return _indexed(node.args[0])
     if callee.attr == "to" and any(map(_is_accelerator, node.args)):
         return callee.value  # as `.cuda()` does
     shows = any(keyword.arg in ("dim", "keepdim") for keyword in node.keywords)
     return callee.value if shows else None
+
+
+def _copied(node: ast.expr) -> ast.expr | None:
+    """`x` of `x.cpu()`, behind which an attribute is read: a module would be kept."""
+    match node:
+        case ast.Call(ast.Attribute(owner, "cpu"), [], []):
+            return owner
+    return None
+
+
+def _indexed(node: ast.expr) -> ast.expr:
+    """What is indexed, or the expression itself: `x` of `x[:, 0]`."""
+    while isinstance(node, ast.Subscript) and _is_of_tensor(node.slice):
+        node = node.value
+    return node
+
+
+def _is_of_tensor(index: ast.expr) -> bool:
+    """Whether an index is one that lists and dictionaries do not take."""
+    return isinstance(index, ast.Tuple) or (
+        isinstance(index, ast.Constant) and index.value in (None, ...)
+    )
 
 
 def _is_accelerator(node: ast.expr) -> bool:

@@ -36,7 +36,7 @@ from npulens.shapes.operators.shape_rearranging import (
     unsqueezed,
 )
 from npulens.shapes.values.applied import Applied, Transfer, shape_of
-from npulens.shapes.values.shape_values import UNKNOWN, Foreign, Value, items_of
+from npulens.shapes.values.shape_values import UNKNOWN, Tensor, Value, items_of
 from npulens.shapes.values.symbolic_dims import ANY_SHAPE, SCALAR, opened
 
 
@@ -119,7 +119,8 @@ TRANSFERS: dict[str, Transfer] = {
     "pad_sequence": padded_sequence,
     "aminmax": lambda c: items_of((c.result(SCALAR), c.result(SCALAR))),
     "backward": lambda c: UNKNOWN,
-    "numpy": lambda c: Foreign("numpy"),  # of a tensor that is on the host, or it fails anywhere
+    # Of a tensor that is on the host, or it fails anywhere; the array is as good as the tensor.
+    "numpy": lambda c: Tensor(c.shape, c.kind, on_host=True, copied=c.copied),
 }
 
 """Names with an underscore behind them, which work in place, need no entry of their own."""

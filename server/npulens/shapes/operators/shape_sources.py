@@ -15,6 +15,9 @@ from npulens.shapes.values.shape_values import (
 )
 from npulens.shapes.values.symbolic_dims import SCALAR, Dim, Shape, Sources, closed, opened
 
+_SIZES = ("size", "num_nodes", "dim_size", "batch_size", "ptr", "out")
+"""What else the argument is called that gives a size."""
+
 
 def meets(entry: OperatorEntry, call: Applied) -> bool:
     """Whether a call is one of those that an entry is about; the receiver is an argument."""
@@ -27,6 +30,8 @@ def meets(entry: OperatorEntry, call: Applied) -> bool:
     if entry.when is When.WITHOUT_CLASSES:
         classes = call.get(1, "num_classes")
         return classes is None or (isinstance(classes, Number) and classes.text == "-1")
+    if entry.when is When.WITHOUT_SIZE:
+        return call.get(entry.size, *_SIZES) is None
     if entry.when is When.ERROR_IF_NONFINITE:
         return is_on(call.keywords.get("error_if_nonfinite"))
     return True
@@ -62,9 +67,10 @@ def result_of(entry: OperatorEntry, call: Applied, found: Sources) -> Value:
     if entry.gives == "boxes":
         return items_of((Tensor(closed(dim, Dim("5"))), Tensor(closed(dim), "int")))
     if entry.gives == "number":
-        return Number("?", found)
+        return Number("?", found | call.copied)
     if entry.gives == "list":
-        return Items(Number("?", found), None, shape.at(0).sources if shape != SCALAR else found)
+        each = Number("?", found | call.copied)
+        return Items(each, None, shape.at(0).sources if shape != SCALAR else found)
     if entry.gives == "host":
         return first._replace(on_host=True) if isinstance(first, Tensor) else first
     if entry.gives == "nothing":

@@ -38,9 +38,7 @@ class CallGraph:
 
     def counts(self, hotspot: Hotspot) -> bool:
         """Whether a hotspot is one, for what the module is for."""
-        if self.is_of_host and hotspot.rule not in PIPELINES:
-            return False
-        # Or it is for kernels of CUDA, and another function does the same for the NPU.
+        # It may be for kernels of CUDA, and another function does the same for the NPU.
         return not has_npu_twin(hotspot.function.rpartition(".")[2], self._for_npu)
 
     def score(self, hotspot: Hotspot) -> int:

@@ -1,20 +1,23 @@
 """What the call graph has to know of the functions of a segment, and where these are."""
 
 import ast
+import re
 from collections.abc import Iterator
 
 from npulens.checks.segments.segment import Segment
 from npulens.checks.segments.shape_answers import Described
-from npulens.graphs.definitions import Definitions
+from npulens.graphs.definitions import ClassHere, Definitions
 from npulens.shapes.ranking.evaluation_prefilter import functions_of
 from npulens.shapes.ranking.reporting import name_of
 from npulens.shapes.ranking.scoring import calls_in, sends_objects
 from npulens.syntax.docstrings import docstring_of
+from npulens.syntax.values import last_name
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
 MODULE = "<module>"
 """The name under which statements of a module are known."""
+_LOOP = re.compile(r"^[ \t]+(?:for|while) ", re.MULTILINE)
 Block = ast.For | ast.While | ast.If | ast.With | ast.Try
 
 
@@ -24,15 +27,26 @@ def described(segment: Segment, definitions: Definitions) -> Iterator[Described]
     for function in functions_of(segment.parsed.body, definitions):
         owner = function.owner
         text = text_of(function.node, lines)
-        trains = ".backward(" in text
+        has_loop = _LOOP.search(text) is not None
+        trains = ".backward(" in text or (has_loop and _sets_training(text))
         is_module = owner is not None and "forward" in owner.methods
         sends = not trains and sends_objects(text)
         calls = calls_in(lines.text[slice(*code_span(function.node, lines))])
-        yield Described(name_of(function), calls, trains, is_module, sends)
+        is_step = function.node.name == "step" and owner is not None and _is_optimizer(owner)
+        yield Described(name_of(function), calls, trains, is_module, sends, has_loop, is_step)
     for node in segment.parsed.body:
         text = text_of(node, lines) if isinstance(node, Block) else ""
         if ".backward(" in text:
-            yield Described(MODULE, calls_in(text), True, False, False)
+            yield Described(MODULE, calls_in(text), True, False, False, has_loop=True)
+
+
+def _sets_training(text: str) -> bool:
+    """Whether a function has a model train and does not only have it do so again."""
+    return ".train()" in text and ".eval()" not in text
+
+
+def _is_optimizer(owner: ClassHere) -> bool:
+    return any(last_name(base).endswith("Optimizer") for base in owner.node.bases)
 
 
 def lines_span(node: ast.stmt, lines: LineMap) -> Span:

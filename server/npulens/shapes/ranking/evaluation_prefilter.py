@@ -27,7 +27,8 @@ _WORDS = (
     *("combinations", "one_hot", "lstsq", "pack_padded", "to_sparse", ".item(", ".tolist("),
     *(".cpu(", "allclose", ".equal(", "synchronize(", "error_if_nonfinite"),
     *("assert_close", "DataLoader(", "DataCollator", "pad_sequence(", "print(", " bool(", "(bool("),
-    *("float(torch.", "int(torch.", "int(t)", "timestep[0]", "multi_apply("),
+    *("float(torch.", "int(torch.", "int(t)", "timestep[0]", "multi_apply(", "math.sqrt("),
+    *("_pool(", "degree(", "to_dense_batch(", "scatter(", "scatter_", " softmax("),
 )
 """Of these one alone makes a function worth reading."""
 _COUNT = (
@@ -80,6 +81,7 @@ _PREDICATES = (
     *("isnan(", "isinf(", "isfinite(", "logical_", "isin(", ".bool(", "torch.bool"),
     *(".eq(", ".ne(", ".gt(", ".lt(", ".ge(", ".le("),
 )
+_DECIDING = ("if ", "while ", "assert ")
 _COUNTED = re.compile(r"\.(?:arg(?:max|min)|cumsum|sum)\([^()]{0,40}\)[^()]{0,20}\Z")
 _LENGTH = re.compile(r"len|(?:^|\.)(?:max|num|n)_")
 _DERIVED = re.compile(r"((?:self\.)?\w+) = ~?((?:self\.)?\w+)\Z")
@@ -218,11 +220,16 @@ class Sources:
         place = self._text.find(part, start, end)
         while place >= 0 and (
             (part.endswith(",") and not self._is_in_index(place))
-            or (part.endswith(" ") and self._text.startswith("is ", place + len(part)))
+            or (part.startswith(_DECIDING) and not self._is_decided(place + len(part)))
             or (part[-1].isidentifier() and self._is_in_word(place + len(part)))
         ):
             place = self._text.find(part, place + 1, end)
         return place >= 0
+
+    def _is_decided(self, end: int) -> bool:
+        """Whether a condition is about a name alone, or compares it, but not with `None`."""
+        is_next = self._text[end : end + 1] in (" ", ":", "!", "=", "<", ">", ")", ",", "\n")
+        return is_next and not self._text.startswith(" is ", end)
 
     def _is_in_word(self, place: int) -> bool:
         return self._text[place : place + 1].isalnum() or self._text.startswith("_", place)
@@ -298,7 +305,7 @@ def _indices(name: str) -> tuple[str, ...]:
 
 def _decisions(name: str) -> tuple[str, ...]:
     """How Python decides on a name, or takes it for a length."""
-    words = (f"if {name} ", f"if {name}:", f"if not {name}", f"while {name}", f"assert {name}")
+    words = (f"if {name}", f"if not {name}", f"while {name}", f"assert {name}")
     lengths = (f", {name}", f"({name}") if _LENGTH.search(name) is not None else ()
     taken = (f": {name}", f":{name}", f"range({name}", f"int({name})", f"float({name})")
     return (*words, *lengths, *taken)

@@ -10,11 +10,14 @@ from npulens.shapes.ranking.scoring import REPORTED, Reach, severity_of
 
 
 def findings_of(ranked: Iterable[Ranked], catalogue: Catalogue) -> Iterator[Finding]:
-    """A finding for each hotspot that is worth reporting."""
+    """A finding for each hotspot that is worth reporting.
+
+    What only very likely happens to a tensor counts where training or a forward pass leads to it.
+    """
     for each in ranked:
-        if each.score < REPORTED:
-            continue
         hotspot = each.hotspot
+        if each.score < REPORTED or not (hotspot.is_sure or each.reach.is_hot):
+            continue
         rule = catalogue.rule_named(hotspot.rule)
         if rule is None:
             continue
@@ -22,7 +25,7 @@ def findings_of(ranked: Iterable[Ranked], catalogue: Catalogue) -> Iterator[Find
             rule,
             hotspot.span,
             {"symbol": hotspot.symbol},
-            note_of(hotspot.advice),
+            note_of(hotspot.advice, is_sure=hotspot.is_sure),
             hotspot.fixes,
             severity=severity_of(each.score),
             related=tuple(Related(span, message("shape.used-here")) for _, span in hotspot.used),
@@ -42,6 +45,6 @@ def reached(reach: Reach) -> str:
     return "training" if reach.is_hot else "evaluation" if reach.is_cold else "unknown"
 
 
-def note_of(advice: LocalizedText) -> LocalizedText:
-    """What is better, as a sentence."""
-    return message("shape.better", advice=advice)
+def note_of(advice: LocalizedText, *, is_sure: bool) -> LocalizedText:
+    """What is better, as a sentence, and whether the code shows that it is about a tensor."""
+    return message("shape.better" if is_sure else "shape.better-if-tensor", advice=advice)

@@ -49,6 +49,7 @@ class Hotspots:
     Args:
         module: The module.
         reported_only: Places that score too low to be reported are left out, and so are hints.
+        every_function: Also functions are evaluated that hold no word of a source.
         check_cancelled: Called now and then; what it raises ends the search, which can be taken up
             again.
     """
@@ -58,6 +59,7 @@ class Hotspots:
         module: AnalysedModule,
         *,
         reported_only: bool = False,
+        every_function: bool = False,
         check_cancelled: Callable[[], None] = never_cancel,
     ) -> None:
         self._check_cancelled = check_cancelled
@@ -66,6 +68,7 @@ class Hotspots:
         self._elsewhere = Elsewhere(module.target.project.members.returned_shapes, module.path)
         self._known = replace(module.known, in_step=True)
         self._reported_only = reported_only
+        self._every_function = every_function
 
     def find(self) -> None:
         """Look through segments of which that is not known, or that rest on what has changed."""
@@ -166,7 +169,13 @@ class Hotspots:
         """What is found in some functions of a segment, by their nodes."""
         if not functions:
             return {}
-        reporter = Reporter(self.homes, segment, self._runtimes, with_hints=not self._reported_only)
+        reporter = Reporter(
+            self.homes,
+            segment,
+            self._runtimes,
+            is_of_host=self._call_graph.is_of_host,
+            with_hints=not self._reported_only,
+        )
         return evaluations(functions, self._session(), reporter, known, self.homes)
 
     def _session(self) -> Session:
@@ -219,7 +228,11 @@ class Hotspots:
     @cached_property
     def _candidates(self) -> Candidates:
         return Candidates(
-            self._module, self._call_graph, self._elsewhere, reported_only=self._reported_only
+            self._module,
+            self._call_graph,
+            self._elsewhere,
+            reported_only=self._reported_only,
+            every_function=self._every_function,
         )
 
     @cached_property

@@ -48,6 +48,7 @@ class Reporter:
         homes: The functions of the module.
         segment: Where the evaluations begin.
         runtimes: Names of the module that represent runtimes of other accelerators.
+        is_of_host: The module prepares data on the host.
         with_hints: Hints are requested, too.
     """
 
@@ -57,9 +58,11 @@ class Reporter:
         segment: Segment,
         runtimes: re.Pattern[str] | None,
         *,
+        is_of_host: bool,
         with_hints: bool,
     ) -> None:
         self._with_hints = with_hints
+        self._is_of_host = is_of_host
         self._homes = homes
         self._whole = Home("", segment, 0, segment.parsed.body)
         self._runtimes = runtimes
@@ -71,11 +74,13 @@ class Reporter:
     ) -> tuple[tuple[Hotspot, ...], tuple[Hint, ...]]:
         """What was found from one function on."""
         hotspots = []
-        on_host = is_host_code(function)
+        on_host = self._is_of_host or is_host_code(function)
         kept = []
         for event in recorder.events.values():
             if event.rule not in PIPELINES and (on_host or is_host_code(event.function)):
-                continue
+                if not _is_copy_of_device(event):
+                    continue
+                event.is_rare = True
             if event.rule == HOST_READ and is_copy(event.node) and self._feeds_runtime(event):
                 continue
             if event.is_elsewhere and not event.is_shape:
@@ -126,6 +131,7 @@ class Reporter:
             event.is_rare,
             event.synchronizes,
             event.is_shape,
+            event.is_sure,
             event.advice,
             used,
             tuple(expecting(fix, lines.text).shifted(-home.start) for fix in repairs.fixes(event)),
@@ -150,6 +156,12 @@ class Reporter:
             below = chain.from_iterable(map(nodes_below, home.nodes))
             self._node_ids[home.name] = frozenset(map(id, below))
         return id(node) in self._node_ids[home.name]
+
+
+def _is_copy_of_device(event: Event) -> bool:
+    """Whether an event copies a tensor to the host: there it was not, whatever prepares data."""
+    callee = event.node.func if isinstance(event.node, ast.Call) else None
+    return isinstance(callee, ast.Attribute) and callee.attr == "cpu"
 
 
 def name_of(function: FunctionHere) -> str:

@@ -21,10 +21,10 @@ COLD = re.compile(
     r"|offload|class_weight|(?<![a-z])smp_|ndarray|(?:to_?|2)(?:numpy|np)(?![a-z])"
 )
 """Start-up, evaluation and logging, whoever calls it; also functions that make arrays."""
-_START = re.compile(
-    r"(?<!geo)(?<!sym)metric|accuracy|build|check(?!point)|convert|prepare|preprocess"
-)
-"""What is done at start-up or for evaluation unless the forward pass or a loss calls it."""
+_START = re.compile(r"build|check(?!point)|convert|prepare|preprocess")
+"""What is done at start-up unless the forward pass or a loss calls it."""
+_METRIC = re.compile(r"(?<!geo)(?<!sym)metric|accuracy")
+"""What is done for evaluation unless a training step calls it."""
 _IS_DEPRECATED = re.compile("is deprecated")
 _LEAVING = re.compile(r"(\w{1,80})\W{1,4}(?:method |function )?\Z")
 _REMOVED = re.compile(r"[^\n]{1,40}\bremoved\b")
@@ -37,6 +37,8 @@ _LAST_NAME = re.compile(r"[A-Za-z_]\w*\Z")
 _LONGEST_NAME = 100
 """With the text before it."""
 _OBJECTS = re.compile(r"\bpickle\.(?:loads|dumps)\(|\w_gloo_group\(|gloo_group\s*=")
+_ANYONES = (".update",)
+"""A method of which too many classes have one to say by its name who calls it."""
 _PER_LOOP, _IF_HOT = 12, 15
 _NEUTRAL, _COLD, _RARELY, _APART = 0.7, 0.21, 0.2, 0.2
 """By all but the first, the most costly operator in two loops stays below what is reported."""
@@ -123,7 +125,7 @@ def reaches(functions: Iterable[Described], leaving: Iterable[str] = ()) -> Mapp
 
     Classes and functions that are leaving, and that nothing else calls, count as cold.
     """
-    known = list(functions)
+    known = _with_loops_that_train(list(functions))
     unused = set(leaving)
     for function in known:
         if not _is_of(function, unused):
@@ -134,7 +136,7 @@ def reaches(functions: Iterable[Described], leaving: Iterable[str] = ()) -> Mapp
         f.name
         for f in known
         if not f.is_unused
-        and (f.trains or (_is_hot_name(f) and not (_is_cold(f.name) or _is_start(f.name))))
+        and (f.trains or (_is_hot_name(f) and not (_is_cold(f.name) or _is_late(f.name))))
     }
     cold = {f.name for f in known if f.is_unused or f.sends_objects or _is_cold(f.name)} - hot
     by_last: defaultdict[str, list[Described]] = defaultdict(list)
@@ -142,7 +144,7 @@ def reaches(functions: Iterable[Described], leaving: Iterable[str] = ()) -> Mapp
         by_last[function.name.rpartition(".")[2]].append(function)
     by_name = {function.name: function for function in known}
     hot = _spread(hot, by_last, by_name, cold)
-    cold |= {f.name for f in known if _is_start(f.name)} - hot
+    cold |= {f.name for f in known if _is_late(f.name)} - hot
     callers: defaultdict[str, set[str]] = defaultdict(set)
     for function in known:
         for called in function.calls & by_last.keys():
@@ -151,10 +153,20 @@ def reaches(functions: Iterable[Described], leaving: Iterable[str] = ()) -> Mapp
     for function in known:
         name = function.name
         by = callers[name.rpartition(".")[2]] - {name}
-        is_cold = name in cold or (bool(by) and by <= cold and name not in hot)
+        is_called_cold = bool(by) and by <= cold and not name.endswith(_ANYONES)
+        is_cold = name in cold or (is_called_cold and name not in hot)
         in_loops = function.trains and not _is_hot_name(function)
         found[name] = Reach(name in hot, is_cold, in_loops, function.is_unused)
     return found
+
+
+def _with_loops_that_train(functions: list[Described]) -> list[Described]:
+    """The functions, of which those train whose loops call a step of training."""
+    steps = {f.name.rpartition(".")[2] for f in functions if f.trains and not f.has_loop}
+    return [
+        f._replace(trains=True) if f.has_loop and not steps.isdisjoint(f.calls) else f
+        for f in functions
+    ]
 
 
 def _spread(
@@ -183,18 +195,35 @@ def _is_of(function: Described, names: set[str]) -> bool:
 
 def _is_hot_name(function: Described) -> bool:
     owner, _, last = function.name.rpartition(".")
+    if function.is_step:
+        return True
     is_called = last == "__call__" and (function.is_module or HOT.search(owner.lower()) is not None)
     return is_called or HOT.search(last) is not None
 
 
 @lru_cache(maxsize=4096)
 def _is_cold(name: str) -> bool:
-    return any(COLD.search(word) is not None for word in name.lower().split("."))
+    return any(COLD.search(word) is not None for word in _words(name))
 
 
 @lru_cache(maxsize=4096)
 def _is_start(name: str) -> bool:
-    return any(_START.search(word) is not None for word in name.lower().split("."))
+    return any(_START.search(word) is not None for word in _words(name))
+
+
+@lru_cache(maxsize=4096)
+def _is_late(name: str) -> bool:
+    """Whether a name says that something is done at start-up or for evaluation."""
+    return _is_start(name) or any(_METRIC.search(word) is not None for word in _words(name))
+
+
+def _words(name: str) -> list[str]:
+    """What the names of a class and its method say.
+
+    A logger's meters are fed in each step, however rarely it prints.
+    """
+    words = name.lower().split(".")
+    return words[-1:] if words[-1] == "update" else words
 
 
 def calls_in(text: str) -> frozenset[str]:

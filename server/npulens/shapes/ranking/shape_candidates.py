@@ -29,38 +29,47 @@ _PIPELINE = re.compile(r"pad_sequence|interpolate|DataLoader|Collat|collat|Loade
 class Candidates:
     """Functions that hold a source of shapes that depend on data, or call one that does.
 
-    Places that score too low to be reported are left out if `reported_only`.
+    Places that score too low to be reported are left out if `reported_only`; with `every_function`
+    it counts for nothing what a function holds.
     """
 
     def __init__(
-        self, module: AnalysedModule, graph: CallGraph, elsewhere: Elsewhere, *, reported_only: bool
+        self,
+        module: AnalysedModule,
+        graph: CallGraph,
+        elsewhere: Elsewhere,
+        *,
+        reported_only: bool,
+        every_function: bool,
     ) -> None:
         self._module = module
         self._call_graph = graph
         self._elsewhere = elsewhere
         self._reported_only = reported_only
+        self._every_function = every_function
 
     def among(self, segment: Segment, scope: ModuleScope) -> Iterator[FunctionHere]:
         """The functions of a segment that are worth it, and statements of the module as such."""
         text = segment.parsed.text
-        if self._call_graph.is_of_host and _PIPELINE.search(text) is None:
+        is_of_host = self._call_graph.is_of_host and not self._every_function
+        if is_of_host and _PIPELINE.search(text) is None:
             return
         if self._reported_only and self._call_graph.is_cold_file:
             return
         sources = self._sources(segment)
-        if sources.is_empty and not self._calls_helper(text):
+        if sources.is_empty and not (self._every_function or self._calls_helper(text)):
             return
         lines = segment.parsed.lines
         for function in functions_of(segment.parsed.body, self._module.definitions.all):
             span = code_span(function.node, lines)
-            if self._call_graph.is_of_host or is_host_code(function):
+            if is_of_host or (is_host_code(function) and not self._every_function):
                 if _PIPELINE.search(text, *span) is not None:
                     yield function
-            elif sources.has_some(*span) or self._calls_helper(text, *span):
+            elif self._every_function or sources.has_some(*span) or self._calls_helper(text, *span):
                 yield function
         for node in segment.parsed.body:
             is_run = isinstance(node, (Block, ast.Assign))
-            if is_run and sources.has_some(*lines_span(node, lines)):
+            if is_run and (self._every_function or sources.has_some(*lines_span(node, lines))):
                 yield _as_function(node, scope)
 
     def _sources(self, segment: Segment) -> Sources:

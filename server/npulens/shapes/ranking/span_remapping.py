@@ -46,7 +46,8 @@ class Places:
                 before = placed.get(key)
                 if before is not None:
                     used = dict.fromkeys((*before.used, *moved.used))
-                    moved = replace(before, used=tuple(used)[:8])
+                    sure = before.is_sure or moved.is_sure
+                    moved = replace(before, used=tuple(used)[:8], is_sure=sure)
                 placed[key] = moved
         for start, segment in with_starts(self._segments):
             for hotspot in segment.shapes.exempt_hotspots:

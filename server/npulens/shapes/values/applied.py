@@ -84,17 +84,19 @@ class Applied:
         if self.name in _OF_NUMBERS and all(isinstance(v, Number) for v in self.arguments):
             return Tensor(shape, kind, on_host=True)
         places = [tensor for tensor in tensors if tensor.shape != SCALAR] or tensors
-        return Tensor(
-            shape,
-            kind,
-            bool(places) and all(tensor.on_host for tensor in places),
-            bool(tensors) and all(tensor.is_fixed for tensor in tensors),
-        )
+        on_host = bool(places) and all(tensor.on_host for tensor in places)
+        is_fixed = bool(tensors) and all(tensor.is_fixed for tensor in tensors)
+        return Tensor(shape, kind, on_host, is_fixed, copied=self.copied)
+
+    @property
+    def copied(self) -> Sources:
+        """What copied the values of the arguments from the device."""
+        return frozenset().union(*(tensor.copied for tensor in self.tensors))
 
     def moved(self, shape: Shape) -> Tensor:
         """A tensor with the elements of the first argument; the others are lengths."""
         fixed = bool(self.tensors) and all(tensor.is_fixed for tensor in self.tensors)
-        return Tensor(shape, self.kind, is_on_host(self.first), fixed)
+        return Tensor(shape, self.kind, is_on_host(self.first), fixed, copied=self.copied)
 
 
 def shape_of(value: Value) -> Shape:

@@ -28,6 +28,7 @@ class Event:
         loops: How many loops of the function are around it.
         is_rare: It is reached every so many steps, or in evaluation only.
         is_elsewhere: It is a call, and the place is in the function of another module.
+        is_sure: It is a tensor for certain that this happens to.
         used: Where what comes of it is worked on.
     """
 
@@ -42,6 +43,7 @@ class Event:
     loops: int = 0
     is_rare: bool = False
     is_elsewhere: bool = False
+    is_sure: bool = True
     used: dict[ast.AST, FunctionHere] = field(default_factory=dict)
 
 
@@ -76,12 +78,18 @@ class Recorder:
         self.assigned: dict[ast.Name, Assigned] = {}
 
     def add(self, event: Event) -> None:
-        """Note an event; the first at a place stays."""
-        self.log.append(self.events.setdefault(event.node, event))
+        """Note an event; the first at a place stays, unless only the later one is sure."""
+        before = self.events.get(event.node)
+        if before is None or (event.is_sure and not before.is_sure):
+            if before is not None:
+                event.used.update(before.used)
+            self.events[event.node] = event
+        self.log.append(self.events[event.node])
 
     def add_copy(self, event: Event) -> None:
         """Note an event that others have noted, too."""
-        self.add(self.events.get(event.node) or copy_of(event))
+        before = self.events.get(event.node)
+        self.add(copy_of(event) if before is None or event.is_sure > before.is_sure else before)
 
     def use(self, sources: Iterable[ast.AST], node: ast.AST, function: FunctionHere) -> None:
         """Note that a node works on what depends on some sources."""

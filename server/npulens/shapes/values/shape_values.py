@@ -24,6 +24,7 @@ class Tensor(NamedTuple):
         on_host: It is in the memory of the host.
         is_fixed: Its values do not depend on data, as those of `torch.arange(4)`.
         is_sure: It is a tensor for certain, and no list of some.
+        copied: What copied its values from the device, if it is on the host.
     """
 
     shape: Shape = ANY_SHAPE
@@ -31,6 +32,7 @@ class Tensor(NamedTuple):
     on_host: bool = False
     is_fixed: bool = False
     is_sure: bool = True
+    copied: Sources = NO_SOURCES
 
     @property
     def sources(self) -> Sources:
@@ -77,9 +79,21 @@ class Items(NamedTuple):
 
 
 class Table(NamedTuple):
-    """A dictionary with strings for keys."""
+    """A dictionary.
 
-    entries: "tuple[tuple[str, Value], ...]"
+    Attributes:
+        entries: What it has under strings that are written.
+        each: What it may have under other keys; `None` if it has none.
+    """
+
+    entries: "tuple[tuple[str, Value], ...]" = ()
+    each: "Value | None" = None
+
+    @property
+    def parts(self) -> "tuple[Value, ...]":
+        """What its values may be."""
+        values = tuple(value for _, value in self.entries)
+        return values if self.each is None else (*values, self.each)
 
 
 class Size(NamedTuple):
@@ -132,6 +146,10 @@ Value = Tensor | Number | Items | Table | Size | Layer | Layers | Closure | Fore
 UNKNOWN = Other()
 FOREIGN = Foreign()
 NOTHING = Foreign("None")
+ARRAY = Foreign("numpy")
+"""An array of NumPy, and what is computed from one; tables of pandas count as such."""
+POSSIBLE_MASK = Foreign("possible mask")
+"""What comes of comparing something unknown: a mask if that is a tensor."""
 HOST_BATCH = Foreign("batch on the host")
 """What a tokenizer returns, until it is moved."""
 _DEEPEST = 3
@@ -151,6 +169,7 @@ def either(first: Value, second: Value) -> Value:
             first.on_host and second.on_host,
             first.is_fixed and second.is_fixed,
             first.is_sure and second.is_sure,
+            first.copied | second.copied,
         )
     if isinstance(first, Number) and isinstance(second, Number):
         text = first.text if first.text == second.text else "?"
@@ -158,9 +177,7 @@ def either(first: Value, second: Value) -> Value:
     if isinstance(first, Items) and isinstance(second, Items):
         return _either_list(first, second)
     if isinstance(first, Table) and isinstance(second, Table):
-        others = dict(second.entries)
-        merged = {k: either(v, others[k]) if k in others else v for k, v in first.entries}
-        return Table(tuple((others | merged).items()))
+        return merged(first, second)
     for tensor, other in ((first, second), (second, first)):
         if isinstance(tensor, Tensor):
             if isinstance(other, Items) and isinstance(other.each, Tensor):
@@ -188,6 +205,28 @@ def _either_list(first: Items, second: Items) -> Items:
     return Items(either(first.each, second.each), None, sources)
 
 
+def merged(first: Table, second: Table) -> Table:
+    """What two dictionaries have, of which either may count."""
+    others = dict(second.entries)
+    both = {k: either(v, others[k]) if k in others else v for k, v in first.entries}
+    rest = [each for each in (first.each, second.each) if each is not None]
+    return Table(tuple((others | both).items()), any_of(rest) if rest else None)
+
+
+def unsure(value: Value) -> Value:
+    """A value of which it is not certain that it is a tensor."""
+    if isinstance(value, Tensor):
+        return value._replace(is_sure=False)
+    if isinstance(value, Items) and value.elements is not None:
+        return items_of(tuple(map(unsure, value.elements)))
+    return value
+
+
+def with_value(table: Table, value: Value) -> Table:
+    """A dictionary with one more value, under a key that is not known."""
+    return table._replace(each=value if table.each is None else either(table.each, value))
+
+
 def any_of(values: Iterable[Value]) -> Value:
     """What is one of several; of none, nothing is known."""
     known = tuple(values)
@@ -204,6 +243,11 @@ def on_device(value: Value) -> TypeGuard[Tensor]:
     return isinstance(value, Tensor) and value.is_sure and not value.on_host
 
 
+def may_be_on_device(value: Value) -> TypeGuard[Tensor]:
+    """Whether a value is one, or very likely is."""
+    return isinstance(value, Tensor) and not value.on_host
+
+
 def is_on(value: Value | None) -> bool:
     """Whether an argument is given and not `False`."""
     return value is not None and value != Number("False")
@@ -213,10 +257,8 @@ def are_deep(values: "Sequence[Value]", left: int = _DEEPEST) -> bool:
     """Whether lists in lists are so deep that comparing them could take long."""
     for value in values:
         inner: Sequence[Value] = ()
-        if isinstance(value, Items):
+        if isinstance(value, (Items, Table)):
             inner = value.parts
-        elif isinstance(value, Table):
-            inner = [entry for _, entry in value.entries]
         if inner and (left == 0 or are_deep(inner, left - 1)):
             return True
     return False
@@ -246,6 +288,8 @@ def element_of(value: Value) -> Value:
         return value._replace(shape=value.shape.without(0))
     if isinstance(value, (Items, Layers)):
         return value.each
+    if value == ARRAY:
+        return ARRAY
     return CONSTANT if isinstance(value, Size) else UNKNOWN
 
 
