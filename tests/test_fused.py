@@ -50,7 +50,8 @@ def test_the_fix_takes_out_what_only_it_needed_and_keeps_comments() -> None:
     body = after.partition("def forward(self, hidden):\n")[2]
     assert body == (
         "        # as it came in\n"
-        "        return torch_npu.npu_rms_norm(hidden, self.weight, epsilon=self.eps)[0]\n"
+        "        return torch_npu.npu_rms_norm("
+        "hidden, self.weight.to(hidden.dtype), epsilon=self.eps)[0]\n"
     )
     assert "self.weight = nn.Parameter(torch.ones(width))" in after
     assert only(after) == []
@@ -96,7 +97,7 @@ KEPT = {
 @pytest.mark.parametrize(("body", "line"), KEPT.values(), ids=KEPT)
 def test_what_something_else_needs_stays(body: str, line: str) -> None:
     after = fixed(f"import torch\n{body}")
-    assert "npu_rms_norm(x, weight, epsilon=1e-06)" in after
+    assert "npu_rms_norm(x, weight.to(x.dtype), epsilon=1e-06)" in after
     assert line in after
 
 
@@ -130,7 +131,7 @@ NOT_LOOKED_AT = {
     "a way for the NPU beside it": (
         "def f(x, weight):\n"
         "    if is_torch_npu_available():\n"
-        "        return torch_npu.npu_rms_norm(x, weight, epsilon=1e-6)[0]\n"
+        "        return torch_npu.npu_rms_norm(x, weight.to(x.dtype), epsilon=1e-6)[0]\n"
         "    return weight * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6))\n"
     ),
     "no torch at all": (

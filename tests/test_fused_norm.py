@@ -40,7 +40,7 @@ HEAD = code("""
             return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps)
 
 """)
-CALL = "torch_npu.npu_rms_norm(x, self.weight, epsilon=self.eps)[0]"
+CALL = "torch_npu.npu_rms_norm(x, self.weight.to(x.dtype), epsilon=self.eps)[0]"
 
 
 def module(body: str) -> str:
@@ -157,15 +157,15 @@ SPELLINGS = {
     ),
     "function of torch, its own epsilon": (
         "return F.rms_norm(x, (self.size,), self.weight)",
-        "return torch_npu.npu_rms_norm(x, self.weight, epsilon=torch.finfo(x.dtype).eps)[0]",
+        "self.weight.to(x.dtype),\n            epsilon=torch.finfo(x.dtype).eps,\n        )[0]",
     ),
     "module of torch": (
         "return torch.relu(self.norm(x + 1))",
-        "torch_npu.npu_rms_norm(x + 1, self.norm.weight, epsilon=self.norm.eps)[0]",
+        "x + 1,\n            self.norm.weight.to(x.dtype),\n            epsilon=self.norm.eps,\n",
     ),
     "module of torch, its own epsilon": (
         "return self.plain(x)",
-        "torch_npu.npu_rms_norm(x, self.plain.weight, epsilon=torch.finfo(x.dtype).eps)[0]",
+        "self.plain.weight.to(x.dtype),\n            epsilon=torch.finfo(x.dtype).eps,\n",
     ),
     "without autocast": (
         """
@@ -178,7 +178,7 @@ SPELLINGS = {
     ),
     "constant epsilon": (
         "return x * torch.rsqrt((x**2).mean(-1, keepdim=True) + 1e-5) * self.weight",
-        "return torch_npu.npu_rms_norm(x, self.weight, epsilon=1e-05)[0]",
+        "return torch_npu.npu_rms_norm(x, self.weight.to(x.dtype), epsilon=1e-05)[0]",
     ),
 }
 

@@ -1,5 +1,6 @@
 """Rotary position embedding: what is recognised, what is left alone, and that fixes compute it."""
 
+import re
 from textwrap import dedent
 from typing import NamedTuple
 
@@ -504,6 +505,14 @@ def unbroken(code: str) -> list[str]:
     return lines
 
 
+def without_adapting(line: str) -> str:
+    """A line without what makes arguments agree in type and dimensions, which is tested apart."""
+    if "npu_rotary_mul" not in line:
+        return line
+    line = re.sub(r"\[\(None,\) \* \(\w+\.dim\(\) - \w+\.dim\(\)\)\]", "", line)
+    return re.sub(r"\.to\(\w+\.dtype\)(?=[,).])|(?<=cos|sin)\.float\(\)(?=[,.)])", "", line)
+
+
 def rotary(text: str) -> list[str]:
     return [found.rule.code for found in findings(text, Target()) if found.rule.code == "NPU706"]
 
@@ -513,7 +522,7 @@ def test_a_spelling_becomes_the_operator(spelling: Spelling) -> None:
     text = text_of(spelling.code)
     assert rotary(text)
     after = fixed(text, Target())
-    lines = unbroken(after)
+    lines = list(map(without_adapting, unbroken(after)))
     for wanted in spelling.wanted:
         assert wanted in lines, after
     for gone in spelling.gone:

@@ -8,10 +8,12 @@ APPLICABILITY = "unsafe"
 WORDS = ("rsqrt", "mean(", ").sqrt(", "torch.sqrt(")
 BESIDE = ("product or quotient", "root")
 TRANSPARENT = ("cast", "contiguous")
+ONE_TYPE = ("x", "weight")
+MAY_BE_FLOAT32 = ("weight",)
 CONDITIONS = {"x": ("not_centred",), "weight": ("parameter", "row"), "eps": ("number",)}
 CHECK = {
-    "en": "The operator computes in float32, rounds once and returns the type of its input: in half precision the last digits change. An input in float32 needs a weight in float32.",
-    "zh": "该算子内部以 float32 计算，只舍入一次，返回值与输入的数据类型一致：半精度下末位会有差异。输入为 float32 时，权重也必须为 float32。",
+    "en": "The operator computes in float32, rounds once and returns the type of its input: in half precision the last digits change.",
+    "zh": "该算子内部以 float32 计算，只舍入一次，返回值与输入的数据类型一致：半精度下末位会有差异。",
 }
 EXAMPLES = [
     {"x": (2, 5, 64), "weight": (64,), "eps": 1e-6},

@@ -8,10 +8,12 @@ RULE = "NPU701"
 APPLICABILITY = "unsafe"
 WORDS = ("rms_norm(", "nn.RMSNorm(")
 TRANSPARENT = ("contiguous",)
+ONE_TYPE = ("x", "weight")
+MAY_BE_FLOAT32 = ("weight",)
 CONDITIONS = {"weight": ("tensor",), "eps": ("number",)}
 CHECK = {
-    "en": "The operator takes the weight itself: hooks on a norm module, also those that gather sharded weights, no longer run. An input in float32 needs a weight in float32, and no weight may be `None`.",
-    "zh": "算子直接使用权重：归一化模块上的钩子（包括收集分片权重的钩子）不再执行。输入为 float32 时，权重也必须为 float32；权重不能为 `None`。",
+    "en": "The operator takes the weight itself: hooks on a norm module, also those that gather sharded weights, no longer run. No weight may be `None`.",
+    "zh": "算子直接使用权重：归一化模块上的钩子（包括收集分片权重的钩子）不再执行。权重不能为 `None`。",
 }
 EXAMPLES = [
     {"x": (2, 5, 16), "shape": [16], "weight": (16,), "eps": 1e-5},

@@ -8,17 +8,17 @@ WORDS = ("rotat", "def apply_rot", "def _apply_rot", "rotary(", "rope(", "rope_a
 BESIDE = ("product", "turn")
 TRANSPARENT = ("cast", "contiguous")
 KEEPS_TYPES = True
+ONE_TYPE = ("x", "cos", "sin")
+ONE_RANK = ("x", "cos", "sin")
 CONDITIONS = {"x": ("heads",), "middle": ("half",)}
 CHECK = {
     "en": (
-        "The operator wants the tensor, cos and sin in one data type, cos and sin with as "
-        "many dimensions as the tensor (four, or three for packed tokens) and the whole head "
-        "size, which is even and below 896."
+        "The tensor has four dimensions, or three for packed tokens; cos and sin cover the "
+        "whole head size, which is even and below 896."
     ),
     "zh": (
-        "该算子要求输入、cos 和 sin 的数据类型相同；cos、sin 与输入维"
-        "数相同（四维，token 打包时为三维），并覆盖整个 head 维度；hea"
-        "d 维度须为偶数且小于 896。"
+        "输入为四维，token 打包时为三维；cos、sin 须覆盖整个 h"
+        "ead 维度，head 维度须为偶数且小于 896。"
     ),
 }
 EXAMPLES = [

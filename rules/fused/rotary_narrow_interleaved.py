@@ -22,20 +22,21 @@ WORDS = (
 BESIDE = ("product or rotation", "turn")
 TRANSPARENT = ("cast", "contiguous")
 KEEPS_TYPES = True
+ONE_TYPE = ("x", "cos", "sin")
+ONE_RANK = ("x", "cos", "sin")
 CONDITIONS = {"x": ("heads",)}
 CHECK = {
     "en": (
-        "The operator wants the tensor, cos and sin in one data type and with equally many "
-        "dimensions (four, or three for packed tokens); in this mode cos and sin have size "
-        "one wherever it is not the sequence or the head, so they cannot differ between "
-        "samples or heads. Together they cover just the sequence and the head, whose size is even and "
-        "below 896."
+        "The tensor has four dimensions, or three for packed tokens. In this mode cos and sin "
+        "have size one wherever it is not the sequence or the head, so they cannot differ "
+        "between samples or heads; together they cover just the sequence and the head, whose "
+        "size is even and below 896."
     ),
     "zh": (
-        "该算子要求输入、cos 和 sin 的数据类型和维数相同（四维，token "
-        "打包时为三维）；在此模式下，cos、sin 除序列和 head 维度外大小均"
-        "须为 1，因此不同样本或 head 不能使用不同的 cos、sin。head 维度须为偶数"
-        "且小于 896。"
+        "输入为四维，token 打包时为三维。在此模式下，cos、sin 除"
+        "序列和 head 维度外大小均须为 1，因此不同样本或 head 不"
+        "能使用不同的 cos、sin；它们须恰好覆盖序列和 head 维度，"
+        "head 维度须为偶数且小于 896。"
     ),
 }
 EXAMPLES = [

@@ -435,5 +435,13 @@ def _without_reported_shapes(findings: Sequence[Finding], text: str) -> list[Fin
 
 
 def _callee_end(span: Span, text: str) -> int:
-    """Where in a call without inner calls among its arguments the name that is called ends."""
-    return text.rfind("(", span.start, span.end)
+    """Where in a call the name that is called ends; -1 of what is no call."""
+    depth, end = 0, span.end
+    if text[end - 1 : end] != ")":
+        return -1
+    while end > span.start:
+        end = max(text.rfind(bracket, span.start, end) for bracket in "()")
+        depth += 1 if text[end] == ")" else -1
+        if depth == 0:
+            return end
+    return -1

@@ -209,6 +209,7 @@ if TYPE_CHECKING:
         "pattern.rule",
         "pattern.applicability",
         "pattern.tuples",
+        "pattern.names",
         "pattern.conditions",
         "pattern.no-condition",
         "pattern.text",

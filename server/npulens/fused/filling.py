@@ -3,16 +3,13 @@
 import ast
 from collections import Counter
 
+from npulens.fused.contracts import adapted, cast_text, may_be_repeated
 from npulens.fused.matching import Match
 from npulens.fused.patterns import Replacement
 from npulens.fused.replacement_layout import without_unbound
 from npulens.fused.writable_values import Sources, atom
-from npulens.graphs.nodes import LIBRARY, Node
-from npulens.graphs.operators import CASTS
 from npulens.syntax.parsing import expression_tree
 from npulens.syntax.walking import names_in, nodes_below
-
-_VIEWS = frozenset({"transpose", "unsqueeze", "view", "reshape", "permute", "size"})
 
 
 def filled(match: Match, replacement: Replacement, sources: Sources) -> str | None:
@@ -37,13 +34,17 @@ def filled(match: Match, replacement: Replacement, sources: Sources) -> str | No
         source = _argument(match, node.id, sources)
         if source is None or node.lineno != 1:
             return None
-        if uses[node.id] > 1 and not _may_be_repeated(source):
+        if uses[node.id] > 1 and not may_be_repeated(source):
             return None
+        adapting = adapted(match, node.id, sources)
+        if adapting is None:
+            return None
+        source = f"{atom(source)}{adapting}" if adapting else source
         shown = source if id(node) in arguments else atom(source)
         text = text[: node.col_offset] + shown + text[node.end_col_offset :]
     if match.result_cast is None:
         return text
-    written = _cast(match.result_cast, sources)
+    written = cast_text(match.result_cast, sources)
     return None if written is None else f"{text}{written}"
 
 
@@ -53,32 +54,10 @@ def _argument(match: Match, name: str, sources: Sources) -> str | None:
     cast = match.argument_casts.get(name)
     if source is None or cast is None:
         return source
-    written = _cast(cast, sources)
+    written = cast_text(cast, sources)
     return None if written is None else f"{atom(source)}{written}"
-
-
-def _cast(cast: Node, sources: Sources) -> str | None:
-    """A cast as it is appended to an expression."""
-    _, *targets = cast.operands
-    if len(targets) != 1:
-        return None
-    if targets[0].operator == LIBRARY:
-        name = str(targets[0].label).removeprefix("torch.")
-        method = next((method for method, cast in CASTS.items() if cast == name), None)
-        return None if method is None else f".{method}()"
-    target = sources.of(targets[0])
-    return None if target is None else f".to({target})"
 
 
 def bound_names(match: Match, replacement: Replacement) -> set[str]:
     """The names of a pattern that its replacement uses."""
     return match.bound.keys() & names_in(replacement.expression)
-
-
-def _may_be_repeated(source: str) -> bool:
-    """Whether computing an expression several times costs nothing: it calls no more than views."""
-    nodes = list(nodes_below(expression_tree(source)))
-    calls = (node.func for node in nodes if isinstance(node, ast.Call))
-    return not any(isinstance(getattr(node, "op", None), ast.MatMult) for node in nodes) and all(
-        isinstance(callee, ast.Attribute) and callee.attr in _VIEWS for callee in calls
-    )

@@ -34,6 +34,7 @@ class Match(NamedTuple):
         argument_casts: For a variable of a pattern that keeps types, the cast of parts of it.
         result_cast: The outermost cast of what such a pattern computes.
         outer: What its variables represent as the code has it.
+        is_cast_back: The result is cast, here or where the code uses it.
     """
 
     pattern: Pattern
@@ -42,6 +43,7 @@ class Match(NamedTuple):
     argument_casts: Mapping[str, Node]
     result_cast: Node | None
     outer: dict[str, Node]
+    is_cast_back: bool = False
 
 
 class _State(NamedTuple):

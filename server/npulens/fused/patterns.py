@@ -75,6 +75,9 @@ class Pattern:
         transparent: Operators of the user's code that are looked through.
         keeps_types: Casts of arguments and of the result are written again, since the operator
             takes one data type for all and returns it.
+        one_type: Variables that the operator wants of one data type, a tensor first.
+        may_be_float32: Those of them that it takes in float32 beside any other type.
+        one_rank: Variables that it wants of equally many dimensions, a tensor first.
         conditions: Names of conditions on what each variable represents, or several together:
             those of `"gate, up"` are about both.
         check: What the user must check.
@@ -96,6 +99,9 @@ class Pattern:
     applicability: Applicability
     transparent: frozenset[str]
     keeps_types: bool
+    one_type: Sequence[str]
+    may_be_float32: Sequence[str]
+    one_rank: Sequence[str]
     conditions: Mapping[str, Sequence[str]]
     check: LocalizedText | None
     without_gradient: bool
@@ -226,6 +232,9 @@ def _pattern(
         applicability=how_safe,
         transparent=frozenset(transparent),
         keeps_types=constants.get("KEEPS_TYPES") is True,
+        one_type=_names(constants, "ONE_TYPE", where),
+        may_be_float32=_names(constants, "MAY_BE_FLOAT32", where),
+        one_rank=_names(constants, "ONE_RANK", where),
         conditions={
             about: conditions[about]
             for about in conditions
@@ -240,6 +249,13 @@ def _pattern(
         exclusive=frozenset(exclusive),
         yields=constants.get("YIELDS") is True,
     )
+
+
+def _names(constants: Mapping[str, object], constant: str, where: str) -> Sequence[str]:
+    found = constants.get(constant, ())
+    if not isinstance(found, tuple) or not all(isinstance(name, str) for name in found):
+        raise refused(where, "pattern.names", constant=constant)
+    return found
 
 
 def _localized(value: object, where: str) -> LocalizedText | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from npulens.catalog.messages import message
 from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed, MigrationStyle
+from npulens.fused.contracts import RESULT_TYPE
 from npulens.fused.filling import bound_names, filled
 from npulens.fused.known_activations import is_silu_by_default
 from npulens.fused.matching import Match
@@ -13,9 +14,10 @@ from npulens.fused.patterns import Replacement
 from npulens.fused.removal import needless_statements
 from npulens.fused.replacement_layout import in_short_lines
 from npulens.fused.writable_values import Sources, atom
+from npulens.graphs.definitions import attributes_without_value
 from npulens.graphs.frames import Evaluated
 from npulens.graphs.functions import Evaluator
-from npulens.graphs.nodes import CONSTANT, INPUT, Node
+from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, INPUT, Node, stripped
 from npulens.graphs.ranks import rank_of
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
@@ -54,8 +56,19 @@ class Rewriter:
         Where it can be distinguished, a second keeps the code as it is for other devices. Further
         ones follow for what else may hold.
         """
-        places = (replace(place, match=match) for match in (place.match, *place.others))
+        places = (
+            replace(place, match=match._replace(is_cast_back=self._is_cast_back(place, match)))
+            for match in (place.match, *place.others)
+        )
         return next(filter(None, map(self._fixes_at, places)), [])
+
+    def _is_cast_back(self, place: Place, match: Match) -> bool:
+        """Whether the result of a match is cast, there or where it is used."""
+        results = {value for node, value, _ in self._record.places if node is place.node}
+        return match.result_cast is not None or any(
+            value.operator == "cast" and stripped(value.operands[0], {"contiguous"}) in results
+            for _, value, _ in self._record.places
+        )
 
     def _fixes_at(self, place: Place) -> list[Fix]:
         match = place.match
@@ -64,7 +77,7 @@ class Rewriter:
             return []
         if not pattern.keeps_types and _comes_from_another_type(match):
             return []
-        if _shows_no_dimensions(match):
+        if _shows_no_dimensions(match) or self._may_be_none(place, match):
             return []
         if not _TORCHSCRIPT.isdisjoint(self._record.function.decorators):
             return []
@@ -73,6 +86,18 @@ class Rewriter:
             for replacement in (pattern.replacement, *pattern.alternatives)
             for fix in self._fixes_with(replacement, place)
         ]
+
+    def _may_be_none(self, place: Place, match: Match) -> bool:
+        """Whether a tensor is `None` in some instances, and no condition is around its use."""
+        if place.statement not in self._record.function.node.body:
+            return False
+        owner = self._record.function.owner
+        lineage = [] if owner is None else self._evaluator.definitions.lineage(owner)
+        constructors = (each.methods.get("__init__") for each in lineage)
+        without = (attributes_without_value(c.node) for c in constructors if c is not None)
+        wanted = (match.bound[name] for name in match.pattern.one_type if name in match.bound)
+        attributes = {str(node.label) for node in wanted if node.operator == ATTRIBUTE}
+        return not attributes.isdisjoint(frozenset().union(*without))
 
     def _fixes_with(self, replacement: Replacement, place: Place) -> Iterator[Fix]:
         match, record = place.match, self._record
@@ -136,7 +161,10 @@ class Rewriter:
             needs = ImportNeed.NOTHING
         if replacement.provided is not None:
             title = message("fix.use-provided", title=title, provided=replacement.provided)
-        module = "torch" if "torch." in replacement.text.replace("torch_npu.", "") else ""
+        is_of_torch = "torch." in replacement.text.replace("torch_npu.", "") or any(
+            RESULT_TYPE in edit.replacement for edit in edits
+        )
+        module = "torch" if is_of_torch else ""
         if not _names_plugin(replacement):
             module = operator.partition(".")[0]
         applicability = self._applicability(match, replacement)

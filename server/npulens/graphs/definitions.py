@@ -11,6 +11,8 @@ from npulens.syntax.bindings import Function
 from npulens.syntax.by_node import once_by_node
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.scopes import ClassScope, FunctionScope, ModuleNames, ModuleScope, Scope
+from npulens.syntax.values import is_none
+from npulens.syntax.walking import inner_nodes
 
 _Simple = (
     ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr | ast.Return | Function | ast.ClassDef
@@ -206,6 +208,26 @@ def stored_by(node: ast.stmt, receiver: str | None) -> Iterator[str]:
             match part:
                 case ast.Attribute(ast.Name(name), attribute) if name == receiver:
                     yield attribute
+
+
+@once_by_node
+def attributes_without_value(constructor: Function) -> frozenset[str]:
+    """Attributes of an instance that a constructor sets to `None`, in some case or always."""
+    found: set[str] = set()
+    for node in inner_nodes(constructor):
+        match node:
+            case ast.Assign(targets, value) if any(map(is_none, _arms(value))):
+                found.update(t.attr for t in targets if isinstance(t, ast.Attribute))
+            case ast.Call(
+                ast.Attribute(attr="register_parameter" | "register_buffer"),
+                [ast.Constant(str(name)), ast.Constant(None), *_],
+            ):
+                found.add(name)
+    return frozenset(found)
+
+
+def _arms(value: ast.expr) -> list[ast.expr]:
+    return [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]
 
 
 def nested_function(node: Function, outer: FunctionHere) -> FunctionHere:

@@ -10,6 +10,7 @@ from npulens.graphs.definitions import (
     ClassHere,
     Definitions,
     FunctionHere,
+    attributes_without_value,
     stored_attributes,
 )
 from npulens.graphs.frames import Evaluated, Frame, TooLargeError
@@ -122,6 +123,9 @@ class Evaluator(Statements):
             constructor = current.methods.get("__init__")
             if constructor is not None:
                 found.update(self._assigned_to_self(constructor))
+                for attribute in attributes_without_value(constructor.node):
+                    if attribute in found and found[attribute].operator == "parameter":
+                        del found[attribute]  # or it is `None`, as another arm registers it
             for name, method in current.methods.items():
                 if name != "__init__":
                     for attribute in stored_attributes(method):

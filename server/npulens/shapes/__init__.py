@@ -20,19 +20,25 @@ under them. Conditions that are known before any data are decided (`decided_cond
 only the arm that runs is evaluated.
 
 An operator of the tables, a mask as index, a condition on a tensor is an event with its node;
-later uses of a value with that source are its consumers. Tensors count only where they are known
-or very likely: annotated parameters and those of `forward`, results of PyTorch's functions and
-layers, names on which the function calls what only tensors have. Datasets, collate functions and
-preprocessing work on the host and are left out, except for what they do to the size of batches.
+later uses of a value with that source are its consumers. A tensor is known for certain by an
+annotation, by what PyTorch's functions and layers return, by `isinstance`, by what only tensors
+have and what PyTorch's functions take. It is very likely one that `item()`, `cpu()` or a reduction
+is called of, that has an index no list takes, or that is selected from by a comparison; what is an
+array of NumPy stays one. An event is sure or likely with it. Values keep this in dictionaries,
+lists, comprehensions and sums, and numbers that were copied to the host keep where they are from.
+Datasets, collate functions and preprocessing work on the host and are left out, except for what
+they do to the size of batches, and for copies from the device.
 
 The score starts from the cost of the operator and counts the loops around it and from where the
 function is reached (`call_graph.py`, `scoring.py`). `check` shows places from 20 points on as a
-hint, from 40 as information, from 60 as a warning; `npulens shapes` lists all. The figures are
+hint, from 40 as information, from 60 as a warning, and likely ones only where training or a
+forward pass leads to them; `npulens shapes` lists all. The figures are
 estimates, not measurements. Functions that only start-up or an evaluation reaches never come to
 20 points, so `check` does not evaluate them; an editor does, after the others, for hints and the
 list.
 
-Only functions that hold a word of some source, or call one of the module that does, are evaluated
+Only functions that hold a word of some source, or call one of the module that does, are evaluated,
+but for `npulens shapes`, which evaluates every function
 (`evaluation_prefilter.py`). What functions of other modules return is a fact of the project; a call
 of one is a source (`elsewhere.py`). Results are kept by function (`evaluations.py`), with places
 from its first line (`span_remapping.py`); a node is looked up only in the text of the segment that

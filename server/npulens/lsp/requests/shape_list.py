@@ -78,6 +78,7 @@ def _records(
         "reached": reached(reach),
         "isShape": hotspot.is_shape,
         "waits": hotspot.synchronizes,
+        "isSure": hotspot.is_sure,
         "message": finding.message(terms.language),
         "uses": [_location(span, view, terms) for _, span in hotspot.used],
     }

@@ -50,10 +50,12 @@ _NUMBERS = frozenset(
 )
 _OF_TENSORS_OR_ARRAYS = frozenset(
     {"item", "cpu", "mean", "sum", "max", "min", "std", "var", "norm", "argmax", "argmin"}
-    | {"any", "all"}
+    | {"any", "all", "unique", "nonzero"}
 )
 """What is called of tensors, and hardly of anything else but arrays."""
-_SHOWING = frozenset({"add_scalar", "add_scalars", "add_histogram", "add_image", "add_images"})
+_SHOWING = frozenset(
+    {"add_scalar", "add_scalars", "add_histogram", "add_image", "add_images", "add_audio"}
+)
 """What writes values for TensorBoard, which reads tensors."""
 _LISTS = frozenset(
     {"append", "extend", "insert", "copy", "pop", "index", "count", "remove", "sort"}

@@ -19,9 +19,10 @@ from npulens.graphs.definitions import (
 )
 from npulens.graphs.interfaces import CONSTRUCTORS
 from npulens.shapes.evaluation.elsewhere import Elsewhere
-from npulens.shapes.evaluation.tensor_evidence import annotated, known_tensors
+from npulens.shapes.evaluation.tensor_evidence import annotated, known_arrays, known_tensors
 from npulens.shapes.values.events import Event, Recorder
 from npulens.shapes.values.shape_values import (
+    ARRAY,
     CONSTANT,
     UNKNOWN,
     Closure,
@@ -151,6 +152,7 @@ class Frame:
         """Names of which some attribute is known."""
         self.receiver = self.function.receiver
         self.known = known_tensors(self.function.node)
+        self.arrays = known_arrays(self.function.node)
         self.bound = set().union(*(scope.names for scope in self.function.scopes))
         """Names that this function and those around it bind."""
         self.module = module_of(self.function.scope)
@@ -199,7 +201,7 @@ class Frame:
         value = self.names.get(name, UNKNOWN)
         if value is UNKNOWN and name in self.known:
             return Tensor()
-        return value
+        return ARRAY if value is UNKNOWN and name in self.arrays else value
 
     def closure(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> Closure:
         """A function that this one defines."""

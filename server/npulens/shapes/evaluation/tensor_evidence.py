@@ -35,6 +35,10 @@ TENSOR_METHODS = frozenset(_METHOD_NAMES.split())
 _NOT_TENSORS = frozenset({"numel", "expand", "nonzero", "chunk", "gather", "scatter"})
 """Of these, what other classes have too; alone they prove nothing."""
 _PROOFS = TENSOR_METHODS - _NOT_TENSORS
+_PROPERTIES = frozenset({"is_cuda", "is_npu", "requires_grad", "grad_fn"})
+"""Those of them that are not called; `args.cuda` is a flag."""
+_OF_ARRAYS = frozenset({"astype", "copy"})
+"""Methods that arrays of NumPy and tables have, and tensors have not."""
 KINDS = {"BoolTensor": "bool", "LongTensor": "int", "IntTensor": "int", "FloatTensor": "float"}
 _OF_MODULES = frozenset(
     {"parameters", "named_parameters", "state_dict", "load_state_dict", "modules", "named_modules"}
@@ -77,8 +81,8 @@ def known_tensors(node: ast.AST) -> frozenset[str]:
                 found[part] = name
             elif kind is ast.Attribute and part.attr in _OF_MODULES:
                 modules.add(dotted_name(part.value))
-            elif kind is ast.Call and part.args and getattr(part.func, "attr", "") == "backward":
-                engines.add(part.func)  # `engine.backward(loss)`
+            if kind is ast.Call and part.args and getattr(part.func, "attr", "") == "backward":
+                engines.add(part)  # `engine.backward(loss)`
         elif kind in _COMPREHENSIONS and part is not node:
             own.append((part, targets_of(part)))
     found = {part: name for part, name in found.items() if part not in engines}
@@ -91,6 +95,19 @@ def known_tensors(node: ast.AST) -> frozenset[str]:
     return frozenset(".".join((n.root, *n.path)) for n in found.values() if n not in modules)
 
 
+@once_by_node
+def known_arrays(node: ast.AST) -> frozenset[str]:
+    """Names on which a function calls what arrays have and tensors lack."""
+    return frozenset(
+        part.func.value.id
+        for part in inner_nodes(node)
+        if isinstance(part, ast.Call)
+        and isinstance(part.func, ast.Attribute)
+        and part.func.attr in _OF_ARRAYS
+        and isinstance(part.func.value, ast.Name)
+    )
+
+
 def targets_of(node: Comprehension) -> frozenset[str]:
     """The names that a comprehension binds, which are its own."""
     targets = (part for generator in node.generators for part in nodes_below(generator.target))
@@ -100,12 +117,14 @@ def targets_of(node: Comprehension) -> frozenset[str]:
 def _proven(node: Any) -> ast.expr | None:
     """What an attribute or call shows to be a tensor: the owner of `.unsqueeze`, `.sum(dim=1)`."""
     if node.__class__ is ast.Attribute:
-        return node.value if node.attr in _PROOFS else _copied(node.value)
+        return node.value if node.attr in _PROPERTIES else _copied(node.value)
     callee = node.func
     if not isinstance(callee, ast.Attribute):
         return None
     if callee.attr in _OF_ONE_TENSOR and node.args and last_name(callee.value) in _LIBRARIES:
         return _indexed(node.args[0])
+    if callee.attr in _PROOFS:
+        return callee.value
     if callee.attr == "to" and any(map(_is_accelerator, node.args)):
         return callee.value  # as `.cuda()` does
     shows = any(keyword.arg in ("dim", "keepdim") for keyword in node.keywords)

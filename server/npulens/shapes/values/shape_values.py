@@ -180,6 +180,8 @@ def either(first: Value, second: Value) -> Value:
         return merged(first, second)
     for tensor, other in ((first, second), (second, first)):
         if isinstance(tensor, Tensor):
+            if other == ARRAY:
+                return ARRAY if tensor.on_host else tensor._replace(is_sure=False)
             if isinstance(other, Items) and isinstance(other.each, Tensor):
                 if tensor.on_host and other.each.on_host:
                     return Items(Tensor(kind=tensor.kind, on_host=True), None, other.sources)

@@ -1,0 +1,261 @@
+"""What fused operators ask of their arguments together: types, dimensions, values that are there.
+
+Each module makes its tables, and mixes types, as models do that a fix has once made to fail.
+"""
+
+import pytest
+import torch
+
+from fused_execution import differences, draw, run_module
+from helpers import code, each_fix
+from migration import findings
+from npulens.catalog.model import Target
+
+HALVES = """
+    import torch
+    from torch import nn
+
+
+    def rotate_half(x):
+        first, second = x.chunk(2, dim=-1)
+        return torch.cat((-second, first), dim=-1)
+
+
+    def tables(length, size):
+        angles = torch.outer(torch.arange(length), 100.0 ** -(torch.arange(0, size, 2) / size))
+        return torch.cat((angles, angles), dim=-1)
+
+
+"""
+NORM = """
+    import torch
+    from torch import nn
+
+
+    class Norm(nn.Module):
+        def __init__(self, size=16, eps=1e-6):
+            super().__init__()
+            self.weight = nn.Parameter(torch.ones(size))
+            self.eps = eps
+
+"""
+BFLOAT16 = torch.bfloat16
+# A module, its class or function, what it is given as shapes and types, the type of parameters.
+Inputs = list[tuple[tuple[int, ...], torch.dtype]]
+CASES: dict[str, tuple[str, str, Inputs, torch.dtype]] = {
+    "tables of two dimensions": (
+        HALVES
+        + """
+    def turn(x):
+        angles = tables(6, 16)
+        cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+        return x * cos + rotate_half(x) * sin
+        """,
+        "turn",
+        [((2, 4, 6, 16), torch.float32)],
+        torch.float32,
+    ),
+    "tables of two dimensions, given": (
+        HALVES
+        + """
+    def turn(x, cos, sin):
+        turned = (x * cos) + (rotate_half(x) * sin)
+        return turned.to(dtype=x.dtype)
+        """,
+        "turn",
+        [((2, 4, 6, 16), BFLOAT16), ((6, 16), torch.float32), ((6, 16), torch.float32)],
+        BFLOAT16,
+    ),
+    "tables in float32 beside half precision": (
+        HALVES
+        + """
+    def turn(q, k, cos, sin):
+        q_type, k_type = q.dtype, k.dtype
+        cos = cos.unsqueeze(1)
+        sin = sin.unsqueeze(1)
+        q_embed = (q * cos) + (rotate_half(q) * sin)
+        k_embed = (k * cos) + (rotate_half(k) * sin)
+        return q_embed.to(q_type), k_embed.to(k_type)
+        """,
+        "turn",
+        [
+            *[((2, 4, 6, 16), BFLOAT16)] * 2,
+            *[((2, 6, 16), torch.float32)] * 2,
+        ],
+        BFLOAT16,
+    ),
+    "heads in float32 beside tables in half precision": (
+        HALVES
+        + """
+    def turn(q, cos, sin):
+        dtype = q.dtype
+        q = q.float()
+        cos = cos.unsqueeze(1)
+        sin = sin.unsqueeze(1)
+        turned = (q * cos) + (rotate_half(q) * sin)
+        return turned.to(dtype=dtype)
+        """,
+        "turn",
+        [((2, 4, 6, 16), BFLOAT16), ((2, 6, 16), BFLOAT16), ((2, 6, 16), BFLOAT16)],
+        BFLOAT16,
+    ),
+    "narrow tables of two dimensions": (
+        """
+    import torch
+
+
+    def turn(x, cos, sin):
+        first, second = x.chunk(2, dim=-1)
+        return torch.cat((first * cos - second * sin, second * cos + first * sin), dim=-1)
+        """,
+        "turn",
+        [((2, 4, 6, 16), torch.float32), ((6, 8), torch.float32), ((6, 8), torch.float32)],
+        torch.float32,
+    ),
+    "neighbours, tables of two dimensions": (
+        """
+    import torch
+
+
+    def turn(x, cos, sin):
+        even, odd = x[..., ::2], x[..., 1::2]
+        rotated = torch.stack((-odd, even), dim=-1).flatten(-2)
+        return x * cos + rotated * sin
+        """,
+        "turn",
+        [((2, 4, 6, 16), torch.float32), ((6, 16), torch.float32), ((6, 16), torch.float32)],
+        torch.float32,
+    ),
+    "a residual in float32 beside a weight in half precision": (
+        NORM
+        + """
+        def forward(self, hidden):
+            dtype = hidden.dtype
+            hidden = hidden.to(torch.float32)
+            variance = hidden.pow(2).mean(-1, keepdim=True)
+            hidden = hidden * torch.rsqrt(variance + self.eps)
+            return self.weight * hidden.to(dtype)
+        """,
+        "Norm",
+        [((2, 5, 16), torch.float32)],
+        BFLOAT16,
+    ),
+    "a sum of two types": (
+        """
+    import torch
+    from torch import nn
+
+
+    class Block(nn.Module):
+        def __init__(self, size=16):
+            super().__init__()
+            self.norm = nn.RMSNorm(size, eps=1e-5)
+
+        def forward(self, x, residual):
+            return self.norm(x + residual)
+        """,
+        "Block",
+        [((2, 5, 16), BFLOAT16), ((2, 5, 16), torch.float32)],
+        torch.float32,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_rewrite_runs_where_types_and_dimensions_differ(name: str) -> None:
+    snippet, target, inputs, dtype = CASES[name]
+    source = code(snippet)
+    tensors = [draw(*shape, seed=n).to(kind) for n, (shape, kind) in enumerate(inputs)]
+    rewritten = [text for _, _, text in each_fix(source) if "torch_npu.npu_" in text]
+    assert rewritten
+    expected = run_module(source, target, {}, 3, tensors, dtype=dtype)
+    for text in rewritten:
+        is_beside = "is_npu" in text or ".device.type" in text
+        actual = run_module(text, target, {}, 3, tensors, dtype=dtype, is_npu=is_beside)
+        assert differences(expected, actual, 5.0) == []
+
+
+WITHOUT_WEIGHT = {
+    "one statement": "self.weight = nn.Parameter(torch.ones(size)) if affine else None",
+    "two arms": """
+            if affine:
+                self.weight = nn.Parameter(torch.ones(size))
+            else:
+                self.weight = None
+    """,
+    "a parameter that is none": """
+            if affine:
+                self.weight = nn.Parameter(torch.ones(size))
+            else:
+                self.register_parameter("weight", None)
+    """,
+}
+GUARDED = """
+            if self.weight is not None:
+                x = x * self.weight
+            return x
+"""
+MODULE = """
+    import torch
+    from torch import nn
+
+
+    class Norm(nn.Module):
+        def __init__(self, size, affine=True):
+            super().__init__()
+            {}
+
+        def forward(self, x):
+            x = x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6)
+            {}
+"""
+
+
+@pytest.mark.parametrize("made", WITHOUT_WEIGHT)
+@pytest.mark.parametrize("used", ["return x * self.weight", GUARDED.strip()])
+def test_a_weight_that_may_be_none_is_passed_to_no_operator(made: str, used: str) -> None:
+    """Where a condition is around it, what it needs is what the other way returns."""
+    source = code(MODULE.format(WITHOUT_WEIGHT[made].strip(), used))
+    (found,) = [each for each in findings(source, Target()) if each.rule.code == "NPU701"]
+    assert not found.fixes
+
+
+def test_a_weight_behind_a_condition_is_passed() -> None:
+    both = """
+            if self.weight is not None:
+                return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6) * self.weight
+            return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6)
+    """
+    source = code(MODULE.format(WITHOUT_WEIGHT["two arms"].strip(), both.strip()))
+    source = source.replace(
+        " x = x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6)\n", " x = +x\n"
+    )
+    rewritten = [text for style, _, text in each_fix(source) if style == "npu"]
+    assert rewritten
+    for text in rewritten:
+        for affine in (True, False):
+            arguments = {"size": 16, "affine": affine}
+            runs = [
+                run_module(each, "Norm", arguments, 5, [draw(2, 16)]) for each in (source, text)
+            ]
+            assert differences(*runs) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("cos, sin = cos.to(x.dtype)[None, None], sin.to(x.dtype)[None, None]", "x, cos, sin"),
+        ("cos, sin = cos.to(x)[None, None], sin.to(x)[None, None]", "x, cos, sin"),
+        (
+            "x, cos, sin = x.view(2, 4, 6, 16).half(), cos.view(6, 16).half(), "
+            "sin.view(6, 16).half()",
+            "x, cos[None, None], sin[None, None]",
+        ),
+    ],
+)
+def test_nothing_is_added_where_the_code_shows_it(body: str, expected: str) -> None:
+    source = code(HALVES) + (
+        f"\n\ndef turn(x, cos, sin):\n    {body}\n    return x * cos + rotate_half(x) * sin\n"
+    )
+    texts = [text for _, _, text in each_fix(source)]
+    assert any(f"npu_rotary_mul({expected})" in text for text in texts), texts
