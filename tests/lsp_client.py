@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 import npulens
+from forked_server import ForkedServer, can_fork
 
 Message = dict[str, Any]
 Position = tuple[int, int]
@@ -37,17 +38,29 @@ class LspClient:
     `published` holds the parameters of each `publishDiagnostics` in order; `logged`, `shown`,
     `traced` and `progress` those of other notifications. `asked` holds the requests of the server,
     to which `answers` holds what to say: a function of the parameters by method. `refused` holds
-    the errors for messages that have no id.
+    the errors for messages that have no id. The process is forked from one that has imported the
+    server, unless `is_forked` is false.
     """
 
-    def __init__(self, command: list[str] | None = None, stderr: int | None = None) -> None:
-        self.process = subprocess.Popen(
-            command or [sys.executable, "-m", "npulens", "server"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=stderr,
-            env=server_environment(),
-        )
+    def __init__(
+        self,
+        command: list[str] | None = None,
+        stderr: int | None = None,
+        *,
+        is_forked: bool = True,
+    ) -> None:
+        environment = server_environment()
+        self.process: ForkedServer | subprocess.Popen[bytes]
+        if is_forked and command is None and stderr is None and can_fork():
+            self.process = ForkedServer(environment)
+        else:
+            self.process = subprocess.Popen(
+                command or [sys.executable, "-m", "npulens", "server"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                env=environment,
+            )
         self.published: list[Message] = []
         self.logged: list[Message] = []
         self.shown: list[Message] = []

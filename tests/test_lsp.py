@@ -464,10 +464,10 @@ def test_each_request_has_one_answer(uri: str) -> None:
 
 
 def test_exit_codes() -> None:
-    with LspClient() as client:
+    with LspClient(is_forked=False) as client:
         client.initialize()
         assert client.shut_down() == 0
-    with LspClient() as client:
+    with LspClient(is_forked=False) as client:
         client.initialize()
         client.notify("exit", None)
         assert client.process.wait(10) == 1
@@ -475,7 +475,7 @@ def test_exit_codes() -> None:
 
 def test_the_server_ends_with_its_client() -> None:
     for shut_down in (False, True):
-        with LspClient() as client:
+        with LspClient(is_forked=False) as client:
             client.initialize()
             client.open(new_uri(), BASE * 2000)  # work is under way
             if shut_down:
