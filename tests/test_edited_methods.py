@@ -103,7 +103,7 @@ def test_edits_within_methods(seed: int) -> None:
         text = edited(text, chance)
         assert findings(text, cache=cache) == findings(text)
         document = Document("snippet.py", text, 1)
-        assert cache.shapes == analyze_shapes(document, CATALOGUE)
+        assert cache.shapes == analyze_shapes(document, CATALOGUE, every_function=False)
 
 
 TARGET = Target(TorchVersion(2, 8), NPU)
@@ -165,7 +165,7 @@ def test_what_rests_on_an_edited_method_is_found_anew(before: str, after: str) -
 
 
 def shapes(text: str) -> object:
-    return analyze_shapes(Document("snippet.py", text, 1), CATALOGUE)
+    return analyze_shapes(Document("snippet.py", text, 1), CATALOGUE, every_function=False)
 
 
 COMMENTED = code(

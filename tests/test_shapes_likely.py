@@ -175,6 +175,17 @@ CASES: dict[str, tuple[str, list[str], list[str]]] = {
         ["torch.linspace(0, height - 1, height)", "torch.arange(width)"],
         [],
     ),
+    "lengths that a forward pass is given": (
+        """
+        class Bias(nn.Module):
+            def forward(self, i, j, shapes):
+                for height, width in shapes:
+                    yield range(height)
+                return torch.arange(j), torch.ones(i, 4), [0 for _ in range(i)]
+        """,
+        [],
+        ["range(height)"],
+    ),
     "graphs": (
         """
         from torch_geometric.nn import global_mean_pool

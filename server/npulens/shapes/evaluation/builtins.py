@@ -11,6 +11,7 @@ from npulens.shapes.values.shape_rules import BRANCH, HOST_READ
 from npulens.shapes.values.shape_values import (
     CONSTANT,
     FOREIGN,
+    LIKELY,
     NOTHING,
     UNKNOWN,
     Items,
@@ -107,7 +108,7 @@ def _shown(frame: Frame, node: ast.Call, call: Applied) -> Value:
 
 def _range(frame: Frame, node: ast.Call, call: Applied) -> Value:
     read = list(filter(may_be_on_device, call.arguments))
-    if read:
+    if read and not (LIKELY in read and frame.is_given_parameter(node)):
         advice, is_sure = message("shape.stay"), any(map(on_device, read))
         found = frame.report(HOST_READ, node, advice, _READ_COST, is_sure=is_sure)
         return Items(CONSTANT, None, found)

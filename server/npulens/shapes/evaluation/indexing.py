@@ -78,7 +78,7 @@ class Indexing(Expressions):
         if owner is UNKNOWN and any(map(self._sounds_like_mask, _parts(node))):
             return self._selected(node, is_sure=False)
         if owner is UNKNOWN and isinstance(node.slice, ast.Tuple):
-            return LIKELY  # lists have no more than one index
+            return self._indexed(LIKELY, node)  # lists have no more than one index
         return owner.each if isinstance(owner, Layers) else UNKNOWN
 
     def _sounds_like_mask(self, index: ast.expr) -> bool:

@@ -254,6 +254,16 @@ class Frame:
                         return found
         return UNKNOWN
 
+    def is_given_parameter(self, node: ast.Call) -> bool:
+        """Whether a parameter of the function is passed to a call as it is."""
+        names = {argument.arg for argument in self.function.parameters}
+        given = (
+            part
+            for argument in node.args
+            for part in (argument.elts if isinstance(argument, ast.Tuple) else [argument])
+        )
+        return any(isinstance(part, ast.Name) and part.id in names for part in given)
+
     def default_number(self, node: ast.expr) -> int | None:
         """What number an expression is by default: one that is written, a parameter, an attribute.
 

@@ -35,6 +35,7 @@ from npulens.shapes.values.shape_values import (
     ARRAY,
     CONSTANT,
     FOREIGN,
+    LIKELY,
     UNKNOWN,
     Closure,
     Items,
@@ -200,6 +201,8 @@ class Libraries(Indexing):
             return  # a part is no number
         flat = [e for v in values for e in ((v.elements or ()) if isinstance(v, Items) else (v,))]
         read = [value for value in flat if may_be_on_device(value)]
+        if LIKELY in read and self.is_given_parameter(node):
+            read = [value for value in read if value != LIKELY]  # a length, and no tensor
         from_values = any(
             isinstance(value, Number) and self.are_values(value.sources) for value in flat
         )
