@@ -7,7 +7,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from npulens.shapes.evaluation.tensor_evidence import known_tensors, parameters
+from npulens.shapes.evaluation.tensor_evidence import known_names, parameters
 from npulens.shapes.values.shape_values import (
     CONSTANT,
     NOTHING,
@@ -57,7 +57,7 @@ def _optional(node: Function) -> Iterator[OptionalParameter]:
             continue
         place = positional.index(argument) if argument in positional else _BY_NAME_ONLY
         name, value = argument.arg, values[argument.arg]
-        if isinstance(value, Tensor) or name in known_tensors(node):
+        if isinstance(value, Tensor) or name in known_names(node).tensors:
             yield OptionalParameter(place, name, value, Tensor())
         elif value in (CONSTANT, UNKNOWN):
             left_out = nothing if value == CONSTANT else UNKNOWN

@@ -15,7 +15,8 @@ def is_rare_test(node: ast.expr, number: Callable[[ast.expr], int | None]) -> bo
         node: The condition.
         number: What an expression is by default, if that is a number that the file shows.
     """
-    return _says_rare(node) or any(_is_every_so_many(part, number) for part in nodes_below(node))
+    divisors = (number(divisor) for divisor in _divisors(node))
+    return _says_rare(node) or any(n is None or n >= _OFTEN for n in divisors)
 
 
 @lru_cache(maxsize=1024)
@@ -26,16 +27,17 @@ def _says_rare(node: ast.expr) -> bool:
     return any(rare.search(text) is not None for rare in (_RARE, _NOT_FINITE))
 
 
-def _is_every_so_many(node: ast.AST, number: Callable[[ast.expr], int | None]) -> bool:
-    """`step % n == 0`, where `n` is not known to be small."""
-    match node:
-        case ast.Compare(ast.BinOp(ast.expr(), ast.Mod(), divisor), [ast.Eq()]):
-            known = number(divisor)
-            return known is None or known >= _OFTEN
-        case ast.UnaryOp(ast.Not(), ast.BinOp(ast.expr(), ast.Mod(), divisor)):
-            known = number(divisor)
-            return known is None or known >= _OFTEN
-    return False
+@lru_cache(maxsize=1024)
+def _divisors(node: ast.expr) -> tuple[ast.expr, ...]:
+    """`n` of each `step % n == 0` and `not step % n` in a condition."""
+    found = []
+    for part in nodes_below(node):
+        match part:
+            case ast.Compare(ast.BinOp(ast.expr(), ast.Mod(), divisor), [ast.Eq()]) | ast.UnaryOp(
+                ast.Not(), ast.BinOp(ast.expr(), ast.Mod(), divisor)
+            ):
+                found.append(divisor)
+    return tuple(found)
 
 
 def _may_be_rare(part: ast.AST) -> bool:

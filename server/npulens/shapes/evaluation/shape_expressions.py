@@ -13,7 +13,7 @@ from npulens.shapes.evaluation.decided_conditions import (
 )
 from npulens.shapes.evaluation.optional import checked_parameter, is_given
 from npulens.shapes.evaluation.shape_frames import MAX_STEPS, MAX_TOTAL, ExhaustedError, Frame
-from npulens.shapes.evaluation.tensor_evidence import Comprehension, known_tensors, targets_of
+from npulens.shapes.evaluation.tensor_evidence import Comprehension, known_names, targets_of
 from npulens.shapes.operators.shape_operators import apply_operator
 from npulens.shapes.values.applied import Applied
 from npulens.shapes.values.arithmetic import kind_of, of_numbers, put_together
@@ -339,7 +339,7 @@ class Expressions(Frame):
         for index, generator in enumerate(node.generators):
             values = self.read(generator.iter)
             if index == 0:
-                self.known = (self.known - targets_of(node)) | known_tensors(node)
+                self.known = (self.known - targets_of(node)) | known_names(node).tensors
             sources |= length_of(values)
             self.bind(generator.target, element_of(values))
             for condition in generator.ifs:

@@ -19,7 +19,7 @@ from npulens.graphs.definitions import (
 )
 from npulens.graphs.interfaces import CONSTRUCTORS
 from npulens.shapes.evaluation.elsewhere import Elsewhere
-from npulens.shapes.evaluation.tensor_evidence import annotated, known_arrays, known_tensors
+from npulens.shapes.evaluation.tensor_evidence import annotated, known_names
 from npulens.shapes.values.events import Event, Recorder
 from npulens.shapes.values.shape_values import (
     ARRAY,
@@ -151,8 +151,7 @@ class Frame:
         self.with_parts = {name.partition(".")[0] for name in self.names if "." in name}
         """Names of which some attribute is known."""
         self.receiver = self.function.receiver
-        self.known = known_tensors(self.function.node)
-        self.arrays = known_arrays(self.function.node)
+        self.known, self.arrays = known_names(self.function.node)
         self.bound = set().union(*(scope.names for scope in self.function.scopes))
         """Names that this function and those around it bind."""
         self.module = module_of(self.function.scope)

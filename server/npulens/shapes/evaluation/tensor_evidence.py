@@ -1,8 +1,8 @@
-"""What the text of a function shows: which names are tensors, and whether it is worth reading."""
+"""What the text of a function shows of its names: which are tensors, and which are arrays."""
 
 import ast
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from npulens.shapes.values.shape_values import (
     CONSTANT,
@@ -62,18 +62,29 @@ _OF_ONE_TENSOR = frozenset(_TAKING_ONE.split())
 """Functions of PyTorch that take a tensor first, and nothing else there."""
 
 
+class Known(NamedTuple):
+    """Names, also dotted ones, that a function shows to be something by what it does with them.
+
+    Attributes:
+        tensors: It checks for what only tensors have, or passes them to what takes tensors.
+        arrays: It calls what arrays have and tensors lack.
+    """
+
+    tensors: frozenset[str]
+    arrays: frozenset[str]
+
+
 @once_by_node
-def known_tensors(node: ast.AST) -> frozenset[str]:
-    """Names, also dotted ones, on which a function checks for what only tensors have."""
+def known_names(node: ast.AST) -> Known:
+    """What a function or comprehension shows of names."""
     found: dict[ast.AST, Name] = {}
+    arrays: set[str] = set()
     modules: set[Name | None] = set()
     own: list[tuple[Comprehension | ast.Lambda, frozenset[str]]] = []
     engines: set[ast.AST] = set()
     part: Any
     for part in inner_nodes(node):
         kind = part.__class__  # this loop sees every node of a function
-        if kind is ast.Lambda:
-            own.append((part, frozenset(each.arg for each in part.args.args)))
         if kind is ast.Attribute or kind is ast.Call:
             owner = _proven(part)
             name = None if owner is None else dotted_name(owner)
@@ -81,8 +92,12 @@ def known_tensors(node: ast.AST) -> frozenset[str]:
                 found[part] = name
             elif kind is ast.Attribute and part.attr in _OF_MODULES:
                 modules.add(dotted_name(part.value))
+            elif kind is ast.Attribute and part.attr in _OF_ARRAYS:
+                arrays.add(getattr(part.value, "id", ""))
             if kind is ast.Call and part.args and getattr(part.func, "attr", "") == "backward":
                 engines.add(part)  # `engine.backward(loss)`
+        elif kind is ast.Lambda:
+            own.append((part, frozenset(each.arg for each in part.args.args)))
         elif kind in _COMPREHENSIONS and part is not node:
             own.append((part, targets_of(part)))
     found = {part: name for part, name in found.items() if part not in engines}
@@ -92,20 +107,8 @@ def known_tensors(node: ast.AST) -> frozenset[str]:
             for part in inner_nodes(comprehension):
                 if part in found and found[part].root in targets:
                     del found[part]
-    return frozenset(".".join((n.root, *n.path)) for n in found.values() if n not in modules)
-
-
-@once_by_node
-def known_arrays(node: ast.AST) -> frozenset[str]:
-    """Names on which a function calls what arrays have and tensors lack."""
-    return frozenset(
-        part.func.value.id
-        for part in inner_nodes(node)
-        if isinstance(part, ast.Call)
-        and isinstance(part.func, ast.Attribute)
-        and part.func.attr in _OF_ARRAYS
-        and isinstance(part.func.value, ast.Name)
-    )
+    tensors = (".".join((n.root, *n.path)) for n in found.values() if n not in modules)
+    return Known(frozenset(tensors), frozenset(arrays) - {""})
 
 
 def targets_of(node: Comprehension) -> frozenset[str]:
