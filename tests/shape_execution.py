@@ -51,6 +51,11 @@ class _Marker(ast.NodeTransformer):
         return made
 
 
+def with_marks(source: str) -> CodeType:
+    """A module that calls `__assigned__(line, name, value)` behind each assignment of a name."""
+    return compile(_Marker().visit(ast.parse(source)), "marked.py", "exec")
+
+
 def assigned_names(target: ast.expr) -> list[str]:
     """The plain names that a target assigns."""
     if isinstance(target, ast.Name):

@@ -400,6 +400,20 @@ def test_ranking_is_cancelled(tmp_path: Path, by_progress: bool) -> None:
         assert client.shut_down() == 0
 
 
+@pytest.mark.parametrize("all_shapes", [True, False])
+def test_shapes_are_shown_in_all_functions_where_they_are_asked_for(all_shapes: bool) -> None:
+    text = (
+        "import torch\nfrom torch import nn\n\n\n"
+        "def heads(x: torch.Tensor, n):\n    B, T, C = x.shape\n    q = x.view(B, T, n, C // n)\n"
+        "    return q.transpose(1, 2)\n"
+    )
+    with LspClient() as client:
+        client.initialize(initializationOptions={"allShapes": all_shapes})
+        client.open("untitled:1", text)
+        labels = [hint["label"] for hint in hints(client, "untitled:1")]
+        assert labels == ([": [B, T, n, C // n]"] if all_shapes else [])
+
+
 def test_nothing_to_rank(client: LspClient, uri: str) -> None:
     client.open(uri, "x = 1\n")
     assert ranked(client, uri) == []

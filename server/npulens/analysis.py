@@ -87,10 +87,12 @@ class StatementCache:
     """What the analysis of an earlier version of a text found out, so that only changes cost time.
 
     One for each open document, for use by one thread at a time; the answer is the same without.
-    `shapes` is what the last call of `analyze` has come to know of shapes.
+    `shapes` is what the last call of `analyze` has come to know of shapes; with `all_shapes` those
+    of names in functions, too, that hold no source of dynamic shapes.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, all_shapes: bool = False) -> None:
+        self.all_shapes = all_shapes
         self.catalogue: Catalogue | None = None
         self.triggers: frozenset[str] = frozenset()
         self.segments: dict[str, Segment] = {}
@@ -201,7 +203,12 @@ def _python_findings(
         segments = [segment_of(parse_text(document.text), triggers)]
     analysed = AnalysedModule(segments, document.path, catalogue, target, triggers)
     idioms = Idioms(analysed, is_kept=cache is not None, check_cancelled=check_cancelled)
-    hotspots = Hotspots(analysed, reported_only=cache is None, check_cancelled=check_cancelled)
+    hotspots = Hotspots(
+        analysed,
+        reported_only=cache is None,
+        all_shapes=cache is not None and cache.all_shapes,
+        check_cancelled=check_cancelled,
+    )
     if cache is not None:
         state = ModuleState(target, analysed.facts, idioms.traits, hotspots.helpers)
         cache.forget(segments, state, module_signature(segments))

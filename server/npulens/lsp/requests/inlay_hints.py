@@ -27,7 +27,7 @@ def hints(analysis: Analysis, uri: str, span: Span) -> Iterator[types.InlayHint]
     for index, hint in enumerate(known[first:], first):
         if hint.span.end > span.end:
             return
-        if not _is_informative(hint):
+        if not is_informative(hint):
             continue
         shape = hint.shape
         if len(shape) > _LONGEST:
@@ -40,9 +40,15 @@ def hints(analysis: Analysis, uri: str, span: Span) -> Iterator[types.InlayHint]
         )
 
 
-def _is_informative(hint: Hint) -> bool:
-    """Functions have no shape; of one that does not depend on data, some size has to be known."""
-    return bool(hint.shape) and (hint.is_dynamic or any(map(str.isalnum, hint.shape)))
+def is_informative(hint: Hint) -> bool:
+    """Functions have no shape; of one that does not depend on data, some size has to be known.
+
+    That a dimension has one element is little.
+    """
+    sizes = hint.shape.strip("[]").split(", ")
+    return bool(hint.shape) and (
+        hint.is_dynamic or any(s not in ("?", "1", "...", "") for s in sizes)
+    )
 
 
 def tooltip(analysis: Analysis, hint: Hint) -> str:

@@ -24,7 +24,12 @@ _LEVELS = {
     "info": logging.INFO,
     "debug": logging.DEBUG,
 }
-_SWITCHES = {"codeLens": "code_lens", "inlayHints": "inlay_hints", "cache": "cache"}
+_SWITCHES = {
+    "codeLens": "code_lens",
+    "inlayHints": "inlay_hints",
+    "allShapes": "all_shapes",
+    "cache": "cache",
+}
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,7 @@ class ClientSettings:
         log_level: From which level on records are sent to the client.
         code_lens: Whether the state of a file is shown above its first line.
         inlay_hints: Whether hints are shown within lines.
+        all_shapes: Whether they are shown in all functions, also in those without dynamic shapes.
         cache: Whether what is found in the files of the workspace is kept in `.npulens_cache`.
     """
 
@@ -45,6 +51,7 @@ class ClientSettings:
     log_level: int = logging.WARNING
     code_lens: bool = True
     inlay_hints: bool = True
+    all_shapes: bool = False
     cache: bool = True
 
 

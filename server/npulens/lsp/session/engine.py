@@ -57,6 +57,7 @@ class Task:
     view: View
     file_context: FileContext
     terms: ClientTerms
+    all_shapes: bool = False
 
 
 _serials = count(1)
@@ -116,6 +117,8 @@ class Analyser:
             oldest = next(iter(self._recent))
             del self._recent[oldest]
             oldest.statements = StatementCache()
+        if task.opened.statements.all_shapes != task.all_shapes:
+            task.opened.statements = StatementCache(all_shapes=task.all_shapes)
         try:
             return _analysis(task, is_superseded)
         except Exception:

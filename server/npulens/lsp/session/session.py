@@ -253,7 +253,9 @@ class Session:
     def _analyse(self, opened: OpenDocument) -> None:
         if opened.file_context is None:
             return  # when it is there, the newest text is analysed
-        task = Task(opened, opened.view, opened.file_context, self._terms_for(opened))
+        settings = self.settings_of(self.folder_of(opened.path))
+        terms, all_shapes = self._terms_for(opened), settings.all_shapes
+        task = Task(opened, opened.view, opened.file_context, terms, all_shapes)
         self._analyses.submit(opened.uri, task)
 
     def _terms_for(self, opened: OpenDocument) -> ClientTerms:

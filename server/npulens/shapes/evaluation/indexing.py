@@ -320,7 +320,8 @@ class _Cursor:
 
     def keep(self, dim: Dim) -> None:
         """A slice."""
-        self.shape = self.shape.with_dim(self.place, dim)
+        if dim != self.shape.at(self.place):
+            self.shape = self.shape.with_dim(self.place, dim)
         self._advance()
 
     def add(self, dim: Dim) -> None:

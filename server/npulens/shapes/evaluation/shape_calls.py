@@ -53,6 +53,7 @@ _OF_TENSORS_OR_ARRAYS = frozenset(
     | {"any", "all", "unique", "nonzero"}
 )
 """What is called of tensors, and hardly of anything else but arrays."""
+_SIZED = frozenset({"view", "reshape", "expand", "new_zeros", "new_ones", "new_empty", "split"})
 _SHOWING = frozenset(
     {"add_scalar", "add_scalars", "add_histogram", "add_image", "add_images", "add_audio"}
 )
@@ -143,6 +144,8 @@ class Calls(Libraries):
     def _of_tensor(self, node: ast.Call, callee: ast.Attribute, value: Tensor) -> Value:
         call = self.applied(node, callee.attr)
         name = callee.attr
+        if name in _SIZED:
+            call.arguments = self.as_sizes(node, call.arguments)
         if name in _OF_TABLES and not value.is_sure:
             return UNKNOWN
         if name in ("size", "numel", "nelement"):

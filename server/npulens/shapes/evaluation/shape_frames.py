@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -19,7 +20,7 @@ from npulens.graphs.definitions import (
 )
 from npulens.graphs.interfaces import CONSTRUCTORS
 from npulens.shapes.evaluation.elsewhere import Elsewhere
-from npulens.shapes.evaluation.tensor_evidence import annotated, known_names
+from npulens.shapes.evaluation.tensor_evidence import annotated, known_names, targets_of
 from npulens.shapes.values.events import Event, Recorder
 from npulens.shapes.values.shape_values import (
     ARRAY,
@@ -32,6 +33,7 @@ from npulens.shapes.values.shape_values import (
     Tensor,
     Value,
 )
+from npulens.shapes.values.size_texts import size_text
 from npulens.shapes.values.symbolic_dims import Sources
 from npulens.syntax.bindings import Function, with_defaults
 from npulens.syntax.by_node import once_by_node
@@ -48,6 +50,14 @@ MAX_TOTAL = 9000
 """How many for it and the functions that it calls."""
 MAX_CALLS = 30
 """How many calls of functions of the file are looked into for one function."""
+_WORD = re.compile(r"\w+")
+_CONVOLUTIONS = (f"{kind}{n}d" for kind in ("Conv", "ConvTranspose") for n in (1, 2, 3))
+_SIZES = {
+    "Linear": "out_features",
+    "Embedding": "embedding_dim",
+    **dict.fromkeys(_CONVOLUTIONS, "out_channels"),
+}
+"""The second parameter of layers, which says what comes out."""
 MAX_DEPTH = 3
 """How deep such calls are looked into."""
 
@@ -95,6 +105,7 @@ class Session:
         visited: The functions that the current one rests on.
         passed_arguments: What calls within a class pass to its methods.
         definers: The functions that define nested functions and lambdas, whoever calls those.
+        is_flat: Calls of functions of the file are not looked into.
     """
 
     definitions: Definitions
@@ -114,6 +125,7 @@ class Session:
     visited: list[ast.AST] = field(default_factory=list)
     passed_arguments: list[PassedArguments] = field(default_factory=list)
     definers: dict[ast.AST, FunctionHere] = field(default_factory=dict)
+    is_flat: bool = False
     calls: int = 0
     steps: int = 0
 
@@ -335,21 +347,34 @@ class Frame:
             return Layer(found.node.name, found)
         names = qualified_names(node.func, method.scope)
         name = names[0] if names else ""
+        if name.rpartition(".")[2] in ("weight_norm", "spectral_norm") and node.args:
+            return self._constructed(node.args[0], method)  # the same layer, its weight scaled
         if name in ("torch.nn.ModuleList", "torch.nn.ModuleDict"):
             return Layers(self._contained_layer(node, method))
         if name == "torch.nn.Parameter":
             return Tensor()
-        return Layer(name) if name.startswith("torch.nn.") else UNKNOWN
+        return (
+            Layer(name, size=_size_given(node, name)) if name.startswith("torch.nn.") else UNKNOWN
+        )
 
     def _contained_layer(self, node: ast.Call, method: FunctionHere) -> Layer:
         """One of the modules in a list of them."""
         inner = node.args[0] if node.args else None
+        made: list[ast.expr] = [] if inner is None else [inner]
+        own: frozenset[str] = frozenset()
         if isinstance(inner, (ast.ListComp, ast.GeneratorExp)):
-            inner = inner.elt
-        elif isinstance(inner, (ast.List, ast.Tuple)) and inner.elts:
-            inner = inner.elts[0]
-        contained = UNKNOWN if inner is None else self._constructed(inner, method)
-        return contained if isinstance(contained, Layer) else Layer("")
+            made, own = [inner.elt], targets_of(inner)
+        elif isinstance(inner, (ast.List, ast.Tuple)):
+            made = inner.elts
+        contained = [self._constructed(each, method) for each in made]
+        first = contained[0] if contained else UNKNOWN
+        if not isinstance(first, Layer):
+            return Layer("")
+        # A size that differs from one to the next is none of all.
+        differs = any(each != first for each in contained) or not own.isdisjoint(
+            _WORD.findall(first.size)
+        )
+        return first._replace(size="?") if differs else first
 
     def _class_named(self, node: ast.expr) -> ClassHere | None:
         if not isinstance(node, ast.Name):
@@ -404,6 +429,16 @@ def _registered(node: ast.Call) -> str:
         ):
             return name
     return ""
+
+
+def _size_given(node: ast.Call, name: str) -> str:
+    """How many features or channels come out of a layer, by the call that makes it."""
+    keyword = _SIZES.get(name.rpartition(".")[2])
+    if keyword is None or any(isinstance(argument, ast.Starred) for argument in node.args):
+        return "?"
+    named = next((k.value for k in node.keywords if k.arg == keyword), None)
+    given = node.args[1] if named is None and len(node.args) > 1 else named
+    return "?" if given is None else size_text(given)
 
 
 def _default(function: FunctionHere, name: str) -> int | None:

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections.abc import Sequence
 
 from npulens.catalog.messages import message
 from npulens.catalog.project_model import ReturnedShape
@@ -14,6 +15,7 @@ from npulens.shapes.operators.factories import (
     FACTORIES,
     FROM_DATA,
     LIKE,
+    SIZED,
     made,
     made_like,
 )
@@ -48,6 +50,7 @@ from npulens.shapes.values.shape_values import (
     on_device,
     sources_of,
 )
+from npulens.shapes.values.size_texts import size_text
 from npulens.shapes.values.symbolic_dims import NO_SOURCES, opened
 
 _OF_TENSORS = re.compile(r"torch\.(?:nn\.functional\.|linalg\.|special\.|fft\.|Tensor\.)?[a-z]\w*")
@@ -138,6 +141,8 @@ class Libraries(Indexing):
 
     def _torch(self, node: ast.Call, call: Applied) -> Value:
         if call.name in FACTORIES:
+            if call.name in SIZED:
+                call.arguments = self.as_sizes(node, call.arguments)
             self.check_sizes(node, call)
             if call.name in ("tensor", "as_tensor") and call.arguments:
                 self._elements_read(node, call.arguments[0])
@@ -255,6 +260,12 @@ class Libraries(Indexing):
                 is_sure = any(map(on_device, parts))
                 self.report(HOST_READ, node, entry.advice, entry.cost, is_sure=is_sure)
 
+    def as_sizes(self, node: ast.Call, values: Sequence[Value]) -> list[Value]:
+        """Arguments that are sizes: what nobody knows of them is called as the code does."""
+        if len(values) != len(node.args):
+            return list(values)
+        return [_as_size(*each) for each in zip(node.args, values, strict=True)]
+
     def applied(self, node: ast.Call, name: str) -> Applied:
         """The arguments of a call."""
         arguments: list[Value] = []
@@ -269,3 +280,13 @@ class Libraries(Indexing):
                 arguments.append(value)
         keywords = {k.arg or "": self.read(k.value) for k in node.keywords}
         return Applied(name, arguments, keywords)
+
+
+def _as_size(node: ast.expr, value: Value) -> Value:
+    if isinstance(node, (ast.Tuple, ast.List)) and isinstance(value, Items):
+        parts = value.elements
+        if parts is not None and len(parts) == len(node.elts):
+            named = tuple(map(_as_size, node.elts, parts))
+            return value._replace(elements=named)
+    is_unnamed = value is UNKNOWN or value == CONSTANT
+    return Number(size_text(node)) if is_unnamed and size_text(node) != "?" else value

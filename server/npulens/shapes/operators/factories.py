@@ -18,6 +18,8 @@ _FIXED = frozenset(
     {"zeros", "ones", "full", "empty", "arange", "eye", "linspace", "range", "triu_indices"}
 )
 _RANDOM = frozenset({"rand", "randn", "randint", "randperm", "normal", "logspace"})
+SIZED = frozenset({"zeros", "ones", "empty", "rand", "randn", "arange", "eye", "randperm"})
+"""Those that take sizes alone."""
 FROM_DATA = frozenset({"tensor", "as_tensor", "from_numpy", "asarray", "frombuffer", "FloatTensor"})
 FACTORIES = _FIXED | _RANDOM | FROM_DATA
 LIKE = frozenset(

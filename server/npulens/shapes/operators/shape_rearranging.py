@@ -119,11 +119,24 @@ def parts_of(call: Applied) -> Value:
         parts = (call.result(shape.with_dim(index, dim_of(n)), kind) for n in lengths)
         return items_of(tuple(parts))
     sources = sources_of(given) if isinstance(given, Items) else shape.at(index).sources
-    part = call.result(shape.with_dim(index, Dim("?", sources)), kind)
+    whole = shape.at(index).text
+    text = _part(whole, given, is_count=call.name == "chunk")
+    part = call.result(shape.with_dim(index, Dim(text, sources)), kind)
     number = given.value if isinstance(given, Number) and call.name == "chunk" else None
     if number is not None and 0 < number <= 16:
         return items_of((part,) * number)
     return Items(part, None, frozenset() if call.name == "chunk" else sources)
+
+
+def _part(whole: str, given: Value | None, *, is_count: bool) -> str:
+    """How long a part is that surely is as long as the others: `n` of `3 * n`."""
+    if not isinstance(given, Number) or " * " not in whole:
+        return "?"
+    first, _, second = whole.partition(" * ")
+    for part, count in ((second, first), (first, second)):
+        if given.text == (count if is_count else part) and part.isidentifier():
+            return part
+    return "?"
 
 
 def narrowed(call: Applied) -> Value:

@@ -19,12 +19,19 @@ def hint_of_function(home: str, name: Span, events: Sequence[Event]) -> Hint:
     return Hint(name, home, "", bool(shapes), shapes, sum(event.synchronizes for event in events))
 
 
-def hints_of_names(recorder: Recorder, placed: Placed) -> Iterator[Hint]:
-    """The shapes of the names that were assigned."""
+def hints_of_names(function: FunctionHere, recorder: Recorder, placed: Placed) -> Iterator[Hint]:
+    """The shapes of the names that were assigned in a function, and where it was evaluated.
+
+    What a function that it calls assigns has another shape in another call; it counts where it
+    depends on data.
+    """
     events = recorder.events
     for node, assigned in recorder.assigned.items():
         value = assigned.value
-        if isinstance(value, Tensor) and not value.on_host and not value.shape.is_unknown:
+        is_own = function.node in [scope.node for scope in assigned.function.scopes]
+        if not (is_own or depends(value)):
+            continue
+        if isinstance(value, Tensor) and not value.shape.is_unknown:
             home, span = placed(node, assigned.function)
             known = [source for source in value.sources if source in events]
             places = sorted(placed(source, events[source].function) for source in known)

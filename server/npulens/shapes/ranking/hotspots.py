@@ -50,6 +50,7 @@ class Hotspots:
         module: The module.
         reported_only: Places that score too low to be reported are left out, and so are hints.
         every_function: Also functions are evaluated that hold no word of a source.
+        all_shapes: Hints are given for names in functions without dynamic shapes, too.
         check_cancelled: Called now and then; what it raises ends the search, which can be taken up
             again.
     """
@@ -60,6 +61,7 @@ class Hotspots:
         *,
         reported_only: bool = False,
         every_function: bool = False,
+        all_shapes: bool = False,
         check_cancelled: Callable[[], None] = never_cancel,
     ) -> None:
         self._check_cancelled = check_cancelled
@@ -69,6 +71,7 @@ class Hotspots:
         self._known = replace(module.known, in_step=True)
         self._reported_only = reported_only
         self._every_function = every_function
+        self._all_shapes = all_shapes or every_function
 
     def find(self) -> None:
         """Look through segments of which that is not known, or that rest on what has changed."""
@@ -79,10 +82,13 @@ class Hotspots:
             if shapes.hotspots is None or self._have_changed(shapes):
                 shapes.hotspots = None
                 functions = list(self._candidates.among(segment, scope)) if self._has_torch else []
-                if functions:
+                others = []
+                if self._has_torch and self._all_shapes:
+                    others = self._candidates.others(segment, functions)
+                if functions or others:
                     # A name of a runtime anywhere in a class counts for all of it.
                     known = shapes.evaluations if self._runtimes is None else {}
-                    self._look_through(segment, functions, known)
+                    self._look_through(segment, functions, others, known)
                 else:
                     shapes.hotspots = shapes.exempt_hotspots = shapes.hints = ()
                     shapes.evaluations, shapes.looked_through = {}, {}
@@ -143,9 +149,14 @@ class Hotspots:
         self,
         segment: Segment,
         functions: Sequence[FunctionHere],
+        others: Sequence[FunctionHere],
         known: Mapping[ast.AST, Evaluation],
     ) -> None:
-        """Evaluate functions of a segment, but for those of which it is known and holds still."""
+        """Evaluate functions of a segment, but for those of which it is known and holds still.
+
+        Of the others the shapes of names count alone; what they call is not looked into, so that
+        an edit has none but the edited one evaluated again.
+        """
         shapes, evaluate = segment.shapes, partial(self._evaluated, segment, known=known)
         self._module.definitions.all.queried = set(shapes.queried) if known else set()
         is_exempt = {each: self._call_graph.is_exempt(name_of(each)) for each in functions}
@@ -153,8 +164,10 @@ class Hotspots:
         exempt = {}
         if not self._reported_only:
             exempt = evaluate([each for each in functions if is_exempt[each]])
-            shapes.queried = self._module.interfaces.behind(functions)
-        shapes.evaluations = {**reported, **exempt}
+        named = evaluate(others, is_flat=True)
+        if not self._reported_only:
+            shapes.queried = self._module.interfaces.behind([*functions, *others])
+        shapes.evaluations = {**reported, **exempt, **named}
         shapes.hotspots = tuple(chain.from_iterable(e.hotspots for e in reported.values()))
         shapes.exempt_hotspots = tuple(chain.from_iterable(e.hotspots for e in exempt.values()))
         shapes.hints = tuple(chain.from_iterable(e.hints for e in shapes.evaluations.values()))
@@ -165,6 +178,8 @@ class Hotspots:
         segment: Segment,
         functions: Sequence[FunctionHere],
         known: Mapping[ast.AST, Evaluation],
+        *,
+        is_flat: bool = False,
     ) -> dict[ast.AST, Evaluation]:
         """What is found in some functions of a segment, by their nodes."""
         if not functions:
@@ -175,8 +190,11 @@ class Hotspots:
             self._runtimes,
             is_of_host=self._call_graph.is_of_host,
             with_hints=not self._reported_only,
+            all_shapes=self._all_shapes,
         )
-        return evaluations(functions, self._session(), reporter, known, self.homes)
+        session = self._session()
+        session.is_flat = is_flat
+        return evaluations(functions, session, reporter, known, self.homes)
 
     def _session(self) -> Session:
         operators = self._module.catalogue.operators

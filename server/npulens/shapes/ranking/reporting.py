@@ -50,6 +50,7 @@ class Reporter:
         runtimes: Names of the module that represent runtimes of other accelerators.
         is_of_host: The module prepares data on the host.
         with_hints: Hints are requested, too.
+        all_shapes: They are given also for functions where nothing was found.
     """
 
     def __init__(
@@ -60,7 +61,9 @@ class Reporter:
         *,
         is_of_host: bool,
         with_hints: bool,
+        all_shapes: bool,
     ) -> None:
+        self._all_shapes = all_shapes
         self._with_hints = with_hints
         self._is_of_host = is_of_host
         self._homes = homes
@@ -88,13 +91,13 @@ class Reporter:
             kept.append(event)
             if event.used or not event.is_elsewhere:
                 hotspots.append(self._hotspot(event))
-        if not (kept and self._with_hints):
+        if not self._with_hints or not (kept or self._all_shapes):
             return tuple(hotspots), ()
         hints = []
         own = [event for event in kept if event.function.node is function.node]
         if own and function.node.name.isidentifier():
             hints.append(hint_of_function(*self._name(function), own))
-        hints += hints_of_names(recorder, self._placed)
+        hints += hints_of_names(function, recorder, self._placed)
         return tuple(hotspots), tuple(hints)
 
     def _feeds_runtime(self, event: Event) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from npulens.catalog.model import LocalizedText
 from npulens.graphs.definitions import FunctionHere
-from npulens.shapes.values.shape_values import Value
+from npulens.shapes.values.shape_values import Tensor, Value, either
 from npulens.shapes.values.symbolic_dims import Sources
 
 _MOST_CONSUMERS = 8
@@ -103,8 +103,12 @@ class Recorder:
         if not self.notes_names:
             return
         before = self.assigned.get(node)
-        if before is None or not depends(before.value):
-            self.assigned[node] = Assigned(node, function, value)
+        if before is not None and isinstance(before.value, Tensor) and isinstance(value, Tensor):
+            if depends(before.value):
+                return
+            if not depends(value):
+                value = either(before.value, value)
+        self.assigned[node] = Assigned(node, function, value)
 
 
 def depends(value: Value) -> bool:

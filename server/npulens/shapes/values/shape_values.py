@@ -103,10 +103,17 @@ class Size(NamedTuple):
 
 
 class Layer(NamedTuple):
-    """A module of `torch.nn`, by its qualified name, or one of a class of this file."""
+    """A module of `torch.nn`, by its qualified name, or one of a class of this file.
+
+    Attributes:
+        name: The name.
+        definition: The class, if it is one of this file.
+        size: How many features or channels come out, as the constructor has it.
+    """
 
     name: str
     definition: ClassHere | None = None
+    size: str = "?"
 
 
 class Layers(NamedTuple):

@@ -75,7 +75,8 @@ class Shape(NamedTuple):
         """The shape with another length at one place."""
         part, offset = self._place(index)
         if part is None:
-            return self._replace(hidden=self.hidden | dim.sources)
+            shape = self._blurred(index)
+            return shape._replace(hidden=shape.hidden | dim.sources)
         changed = (*part[:offset], dim, *part[offset + 1 :])
         return self._with_part(index, changed)
 
@@ -83,7 +84,7 @@ class Shape(NamedTuple):
         """The shape with one dimension less."""
         part, offset = self._place(index)
         if part is None:
-            return self
+            return self._blurred(index)
         return self._with_part(index, (*part[:offset], *part[offset + 1 :]))
 
     def inserted(self, index: int, dim: Dim) -> "Shape":
@@ -94,7 +95,8 @@ class Shape(NamedTuple):
         if -1 - len(self.tail) <= index < 0:
             place = len(self.tail) + 1 + index
             return self._replace(tail=(*self.tail[:place], dim, *self.tail[place:]))
-        return self._replace(hidden=self.hidden | dim.sources)
+        shape = self._blurred(index)
+        return shape._replace(hidden=shape.hidden | dim.sources)
 
     def described(self) -> str:
         """`[B, ?, 4]`; an ellipsis where dimensions are not known."""
@@ -103,6 +105,14 @@ class Shape(NamedTuple):
             texts.append("...")
             texts += ["?" if dim.sources else dim.text for dim in self.tail]
         return f"[{', '.join(texts)}]"
+
+    def _blurred(self, index: int) -> "Shape":
+        """An open shape where a place is changed that may be any: those seen from the other end."""
+        if not self.is_open:
+            return self
+        if index >= 0:
+            return self._replace(tail=tuple(dim._replace(text="?") for dim in self.tail))
+        return self._replace(lead=tuple(dim._replace(text="?") for dim in self.lead))
 
     def _place(self, index: int) -> tuple[tuple[Dim, ...] | None, int]:
         part = self.lead if index >= 0 or not self.is_open else self.tail
@@ -163,7 +173,9 @@ def _broadcast(first: Shape, second: Shape) -> Shape:
     if first.is_unknown or second.is_unknown:
         known = second if first.is_unknown else first
         # Of what depends on data the form is kept: whatever meets it most likely has the same.
-        return known if known.sources or known.is_open else Shape(tail=known.lead)
+        if known.sources:
+            return known
+        return Shape(tail=tuple(map(_stretched, known.tail if known.is_open else known.lead)))
     if not first.is_open and not second.is_open:
         long, short = sorted((first.lead, second.lead), key=len, reverse=True)
         start = len(long) - len(short)
@@ -176,6 +188,11 @@ def _broadcast(first: Shape, second: Shape) -> Shape:
     if not other.sources:
         return known
     return opened(first.sources | second.sources)
+
+
+def _stretched(dim: Dim) -> Dim:
+    """A dimension that meets one that is not known: a single element is repeated."""
+    return ANY_LENGTH if dim.text == "1" else dim
 
 
 def _wider(first: Dim, second: Dim) -> Dim:

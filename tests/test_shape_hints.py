@@ -1,0 +1,137 @@
+"""Symbolic shapes of ordinary models: there are enough of them, and a run has these shapes."""
+
+import ast
+import sys
+from types import FrameType, SimpleNamespace
+
+import pytest
+import torch
+
+import hint_models
+from helpers import CATALOGUE, code
+from npulens.analysis import StatementCache, analyze, analyze_shapes
+from npulens.catalog.model import Target
+from npulens.checks.segments.shape_answers import Hint
+from npulens.lsp.requests.inlay_hints import is_informative
+from npulens.text.document import Document
+from shape_execution import with_marks
+
+CONFIG = SimpleNamespace(n_embd=24, n_head=4, vocab_size=50)
+IDS = torch.arange(14).view(2, 7)
+IMAGES = torch.randn(2, 3, 16, 24)
+INPUTS: dict[str, tuple[torch.Tensor, ...]] = {
+    "GPT": (IDS,),
+    "LLAMA": (IDS,),
+    "VIT": (IMAGES,),
+    "DIFFUSION": (IMAGES, torch.tensor([3, 5])),
+    "VOCODER": (torch.randn(2, 8, 13),),
+    "TAGGER": (IDS, torch.ones(2, 7, 5, dtype=torch.long)),
+    "AUTOENCODER": (IMAGES,),
+    "GRAPH": (torch.randn(9, 6), torch.ones(9, 9)),
+    "DETECTOR": (IMAGES,),
+    "ACTOR": (torch.randn(3, 11), torch.randn(3)),
+}
+FEWEST = 15
+
+
+def hints_of(source: str) -> dict[tuple[int, str], str]:
+    """The shape that is shown for a name, by its line."""
+    hints = analyze_shapes(Document("m.py", source), CATALOGUE).hints
+    return {
+        (source.count("\n", 0, hint.span.start) + 1, source[slice(*hint.span)]): hint.shape
+        for hint in hints
+        if is_informative(hint)
+    }
+
+
+class Comparison:
+    """Compares what is shown with what names hold; a symbol is one number in each call."""
+
+    def __init__(self, hints: dict[tuple[int, str], str]) -> None:
+        self._hints = hints
+        self._symbols: dict[FrameType, dict[str, int]] = {}
+        self.compared: set[tuple[int, str]] = set()
+        self.wrong: list[str] = []
+
+    def __call__(self, line: int, name: str, value: object) -> None:
+        shown = self._hints.get((line, name))
+        if shown is None or not isinstance(value, torch.Tensor):
+            return
+        self.compared.add((line, name))
+        symbols = self._symbols.setdefault(sys._getframe(1), {})
+        if not self._agrees(shown.strip("[]").split(", "), tuple(value.shape), symbols):
+            self.wrong.append(f"{name} in line {line}: {shown}, but {tuple(value.shape)}")
+
+    def _agrees(self, shown: list[str], actual: tuple[int, ...], symbols: dict[str, int]) -> bool:
+        shown = [] if shown == [""] else shown
+        if "..." in shown:
+            place = shown.index("...")
+            lead, tail = shown[:place], shown[place + 1 :]
+            if len(lead) + len(tail) > len(actual):
+                return False
+            pairs = [*zip(lead, actual, strict=False)]
+            pairs += zip(tail, actual[len(actual) - len(tail) :], strict=True)
+        elif len(shown) != len(actual):
+            return False
+        else:
+            pairs = [*zip(shown, actual, strict=True)]
+        return all(_is(text, number, symbols) for text, number in pairs)
+
+
+def _is(text: str, number: int, symbols: dict[str, int]) -> bool:
+    if text == "?":
+        return True
+    if text.isdecimal():
+        return int(text) == number
+    names = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
+    if not text.isidentifier() and names <= symbols.keys():
+        return bool(eval(text, dict(symbols)) == number)
+    return symbols.setdefault(text, number) == number
+
+
+@pytest.mark.parametrize("name", INPUTS)
+def test_a_run_has_the_shapes_that_are_shown(name: str) -> None:
+    source = code(getattr(hint_models, name))
+    hints = hints_of(source)
+    assert len(hints) >= FEWEST
+    comparison = Comparison(hints)
+    module: dict[str, object] = {"__assigned__": comparison, "__name__": "m"}
+    exec(with_marks(source), module)
+    torch.manual_seed(0)
+    model = module["Model"](CONFIG)  # type: ignore[operator]
+    with torch.no_grad():
+        model(*INPUTS[name])
+    assert comparison.wrong == []
+    assert comparison.compared == hints.keys()
+
+
+def test_an_editor_knows_the_shapes_of_functions_without_any_source() -> None:
+    source = code(hint_models.GPT)
+    cache = StatementCache(all_shapes=True)
+    document = Document("m.py", source)
+    before = analyze(document, CATALOGUE, Target())
+    analyze(document, CATALOGUE, Target(), cache)
+    shown = [hint for hint in cache.shapes.hints if is_informative(hint)]
+    assert len(shown) >= FEWEST
+    assert not cache.shapes.ranked
+    assert [each.rule.code for each in before] == [
+        each.rule.code for each in analyze(document, CATALOGUE, Target(), cache)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("shape", "is_dynamic", "expected"),
+    [
+        ("[B, ?]", False, True),
+        ("[?, 1, ...]", False, False),
+        ("[?, 3]", False, True),
+        ("[...]", False, False),
+        ("[]", False, False),
+        ("[?, ...]", True, True),
+        ("", False, False),
+    ],
+)
+def test_a_hint_says_something(shape: str, is_dynamic: bool, expected: bool) -> None:
+    from npulens.text.spans import Span
+
+    assert is_informative(Hint(Span(0, 1), "", shape, is_dynamic)) == expected
