@@ -11,6 +11,7 @@ from typing import Any
 from click.testing import CliRunner
 
 import npulens
+from forked_processes import can_fork, run_forked
 from npulens.cli.main import cli
 
 CODE = "import torch\ntorch.cuda.synchronize()\n"
@@ -24,12 +25,15 @@ def command(
     environment: Mapping[str, str] | None = None,
     timeout: float = 60,
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run the real command; what it prints is bytes."""
+    """Run the real command in a process of its own; what it prints is bytes."""
+    given = {**os.environ, **(environment or {})}
+    if can_fork():
+        return run_forked(arguments, stdin, given, timeout)
     return subprocess.run(
         [sys.executable, "-m", "npulens", *arguments],
         input=stdin,
         capture_output=True,
-        env={**os.environ, **(environment or {})},
+        env=given,
         timeout=timeout,
         check=False,
     )

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 import npulens
-from forked_server import ForkedServer, can_fork
+from forked_processes import ForkedProcess, can_fork
 
 Message = dict[str, Any]
 Position = tuple[int, int]
@@ -50,9 +50,9 @@ class LspClient:
         is_forked: bool = True,
     ) -> None:
         environment = server_environment()
-        self.process: ForkedServer | subprocess.Popen[bytes]
+        self.process: ForkedProcess | subprocess.Popen[bytes]
         if is_forked and command is None and stderr is None and can_fork():
-            self.process = ForkedServer(environment)
+            self.process = ForkedProcess(["server"], environment)
         else:
             self.process = subprocess.Popen(
                 command or [sys.executable, "-m", "npulens", "server"],

@@ -94,12 +94,8 @@ CALLS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "NPU704/0": lambda e: backward(e["gated"](given(2, 8))),
     "NPU705/0": lambda e: backward(e["activated"](given(2, 8))),
     "NPU705/1": lambda e: backward(e["activated"](given(2, 8))),
-    "NPU706/0": lambda e: backward(
-        e["rotated"](given(1, 2, 3, 8), given(1, 1, 3, 8), given(1, 1, 3, 8))
-    ),
-    "NPU706/1": lambda e: backward(
-        e["rotary"](given(1, 2, 3, 8), given(1, 1, 3, 8), given(1, 1, 3, 8))
-    ),
+    "NPU706/0": lambda e: backward(e["rotated"](given(1, 2, 3, 8), given(1, 3, 8), given(1, 3, 8))),
+    "NPU706/1": lambda e: backward(e["rotary"](given(1, 2, 3, 8), given(3, 8), given(3, 8))),
     "NPU707/0": lambda e: backward(e["CausalAttention"](16, 2, 8, 0.0).npu()(given(2, 8, 16))),
     "NPU708/0": lambda e: backward(e["attention"](*(given(2, 6, 2, 8) for _ in range(3)))),
     "NPU708/1": lambda e: backward(e["attention"](*(given(2, 6, 2, 8) for _ in range(3)), 0.3)),

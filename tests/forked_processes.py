@@ -1,13 +1,14 @@
-"""Server processes that start in milliseconds: forked from one that has imported the server.
+"""Processes of the command that start in milliseconds: forked from one that has imported it.
 
-    python tests/forked_server.py SOCKET
+    python tests/forked_processes.py SOCKET
 
-Each is a process of its own, with its own folder, environment and standard streams, as
-`npulens server` is. The first one of a test run starts the process that they are forked from, which
-ends with the run. Where a system cannot fork, ordinary processes take their place.
+Each is a process of its own, with its own folder, environment and standard streams, as that of
+`npulens` is. The first one of a test run starts the process that they are forked from, which ends
+with the run. Where a system cannot fork, ordinary processes take their place.
 """
 
 import atexit
+import contextlib
 import importlib
 import json
 import os
@@ -16,7 +17,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from typing import IO, Any, NoReturn
@@ -26,19 +28,30 @@ _LOOK_AGAIN = 0.005
 """Seconds between two looks at whether a process has ended."""
 
 
-class ForkedServer:
-    """A server process; what it can be asked is called as in `subprocess.Popen`."""
+class ForkedProcess:
+    """A process of the command; what it can be asked is called as in `subprocess.Popen`.
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
+    Its errors go where those of the tests go, unless they are wanted.
+    """
+
+    def __init__(
+        self, arguments: Sequence[str], environment: Mapping[str, str], *, with_errors: bool = False
+    ) -> None:
         read_in, write_in = os.pipe()
         read_out, write_out = os.pipe()
+        read_error, write_error = os.pipe() if with_errors else (-1, sys.__stderr__.fileno())
         self.stdin: IO[bytes] | None = os.fdopen(write_in, "wb")
         self.stdout: IO[bytes] | None = os.fdopen(read_out, "rb")
+        self.stderr: IO[bytes] | None = os.fdopen(read_error, "rb") if with_errors else None
         self.returncode: int | None = None
-        request = {"folder": str(Path.cwd()), "environment": dict(environment)}
-        self.pid: int = _ask(request, [read_in, write_out, sys.__stderr__.fileno()])
-        os.close(read_in)
-        os.close(write_out)
+        request = {
+            "arguments": list(arguments),
+            "folder": str(Path.cwd()),
+            "environment": dict(environment),
+        }
+        self.pid: int = _ask(request, [read_in, write_out, write_error])
+        for stream in (read_in, write_out, *([write_error] if with_errors else [])):
+            os.close(stream)
 
     def poll(self) -> int | None:
         if self.returncode is None:
@@ -49,13 +62,35 @@ class ForkedServer:
         end = time.monotonic() + timeout
         while (code := self.poll()) is None:
             if time.monotonic() > end:
-                raise subprocess.TimeoutExpired("npulens server", timeout)
+                raise subprocess.TimeoutExpired("npulens", timeout)
             time.sleep(_LOOK_AGAIN)
         return code
 
     def kill(self) -> None:
         if self.poll() is None:
             os.kill(self.pid, 9)
+
+
+def run_forked(
+    arguments: Sequence[str], stdin: bytes, environment: Mapping[str, str], timeout: float
+) -> subprocess.CompletedProcess[bytes]:
+    """Run the command to its end, as `subprocess.run` does."""
+    process = ForkedProcess(arguments, environment, with_errors=True)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    with ThreadPoolExecutor(2) as readers:
+        streams = [readers.submit(stream.read) for stream in (process.stdout, process.stderr)]
+        try:
+            with contextlib.suppress(BrokenPipeError), process.stdin:
+                process.stdin.write(stdin)
+            code = process.wait(timeout)
+        finally:
+            process.kill()
+        output, errors = (stream.result() for stream in streams)
+    process.stdout.close()
+    process.stderr.close()
+    return subprocess.CompletedProcess(list(arguments), code, output, errors)
 
 
 def can_fork() -> bool:
@@ -83,7 +118,7 @@ def _origin(process: int) -> socket.socket:
 
 
 def _serve(connection: socket.socket) -> None:
-    """Fork a server for each request, until the connection is closed."""
+    """Fork a process for each request, until the connection is closed."""
     codes: dict[int, int] = {}
     while True:
         data, streams, _, _ = socket.recv_fds(connection, _LARGEST, 3)
@@ -96,7 +131,7 @@ def _serve(connection: socket.socket) -> None:
             answer = os.fork()
             if answer == 0:
                 connection.close()
-                _become_server(request, streams)
+                _become_command(request, streams)
             for stream in streams:
                 os.close(stream)
         connection.send(json.dumps(answer).encode())
@@ -112,7 +147,7 @@ def _code(process: int, codes: dict[int, int]) -> int | None:
     return codes[process]
 
 
-def _become_server(request: dict[str, Any], streams: list[int]) -> NoReturn:
+def _become_command(request: dict[str, Any], streams: list[int]) -> NoReturn:
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
@@ -120,22 +155,22 @@ def _become_server(request: dict[str, Any], streams: list[int]) -> NoReturn:
     os.environ.clear()
     os.environ.update(request["environment"])
     sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")  # noqa: SIM115
-    sys.argv = ["npulens", "server"]
+    sys.argv = ["npulens", *request["arguments"]]
     from npulens.cli.main import main
 
     main()
-    os._exit(0)
+    raise SystemExit(0)
 
 
-def _import_server() -> None:
-    """What a server imports in the course of its life."""
-    lsp = importlib.import_module("npulens.lsp")
-    for module in pkgutil.walk_packages(lsp.__path__, "npulens.lsp."):
-        importlib.import_module(module.name)
-    importlib.import_module("npulens.cli.server")
+def _import_all() -> None:
+    """What commands and servers import in the course of their lives."""
+    for package in ("npulens.cli", "npulens.lsp", "npulens.report", "npulens.workspace"):
+        path = importlib.import_module(package).__path__
+        for module in pkgutil.walk_packages(path, f"{package}."):
+            importlib.import_module(module.name)
 
 
 if __name__ == "__main__":
     sys.path.pop(0)  # the tests are no part of what is tested
-    _import_server()
+    _import_all()
     _serve(socket.socket(fileno=int(sys.argv[1])))
