@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from helpers import CATALOGUE, NPU, code, findings
-from npulens.analysis import StatementCache, analyze, analyze_shapes
+from npulens.analysis import StatementCache, analyze
 from npulens.catalog.model import Target, TorchVersion
 from npulens.text.document import Document
 
@@ -102,8 +102,7 @@ def test_edits_within_methods(seed: int) -> None:
             text = MODULE
         text = edited(text, chance)
         assert findings(text, cache=cache) == findings(text)
-        document = Document("snippet.py", text, 1)
-        assert cache.shapes == analyze_shapes(document, CATALOGUE, every_function=False)
+        assert cache.shapes == shapes(text)
 
 
 TARGET = Target(TorchVersion(2, 8), NPU)
@@ -165,7 +164,10 @@ def test_what_rests_on_an_edited_method_is_found_anew(before: str, after: str) -
 
 
 def shapes(text: str) -> object:
-    return analyze_shapes(Document("snippet.py", text, 1), CATALOGUE, every_function=False)
+    """What an editor shows of a text that it has not seen before."""
+    fresh = StatementCache()
+    findings(text, cache=fresh)
+    return fresh.shapes
 
 
 COMMENTED = code(

@@ -265,6 +265,7 @@ RARE = {
     "step % 100 != 0": False,
     "self.log_ent_coef is not None": False,
     "log_probs is not None": False,
+    "math.log(3) > 1": False,
     "self.do_log": True,
     "log_every": True,
     "rank == 0": True,

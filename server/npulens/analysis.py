@@ -283,22 +283,15 @@ def _comments_of_notebook(text: str) -> Iterator[Span]:
 
 
 def analyze_shapes(
-    document: Document,
-    catalogue: Catalogue,
-    target: Target = _NO_TARGET,
-    *,
-    every_function: bool = True,
+    document: Document, catalogue: Catalogue, target: Target = _NO_TARGET
 ) -> ShapeReport:
-    """The shapes of a document, reported or not; it reads no file and never raises.
-
-    Without `every_function` those of functions that hold a word of a source, as in an editor.
-    """
+    """The shapes of a document, reported or not; it reads no file and never raises."""
     if document.kind is Kind.NOTEBOOK:
         text = python_of_notebook(document.text)
         document = replace(document, text=text, language=Kind.PYTHON)
     if document.kind is not Kind.PYTHON:
         return NO_SHAPES
-    hotspots = _hotspots(document, catalogue, target, every_function=every_function)
+    hotspots = _hotspots(document, catalogue, target, every_function=True)
     hotspots.find()
     return ShapeReport(hotspots.ranked(), hotspots.hints())
 

@@ -52,11 +52,8 @@ def _converted(frame: Frame, node: ast.Call, call: Applied) -> Value:
 
 def of_math(frame: Frame, node: ast.Call, call: Applied) -> Value:
     """A function of `math`, which reads a tensor as `float` does."""
-    read = list(filter(may_be_on_device, call.arguments))
-    if read:
-        advice, is_sure = message("shape.stay"), any(map(on_device, read))
-        return Number("?", frame.report(HOST_READ, node, advice, _READ_COST, is_sure=is_sure))
-    return Number("?", frozenset().union(*map(sources_of, call.arguments)))
+    found = frame.host_reads(node, call.arguments, message("shape.stay"), _READ_COST)
+    return Number("?", found or frozenset().union(*map(sources_of, call.arguments)))
 
 
 def _length(frame: Frame, node: ast.Call, call: Applied) -> Value:
@@ -100,19 +97,17 @@ def _sum(frame: Frame, node: ast.Call, call: Applied) -> Value:
 
 def _shown(frame: Frame, node: ast.Call, call: Applied) -> Value:
     for argument, value in zip(node.args, call.arguments, strict=False):
-        if may_be_on_device(value):
-            place, advice = argument if call.name == "print" else node, message("shape.stay")
-            frame.report(HOST_READ, place, advice, _PRINT_COST, is_sure=value.is_sure)
+        place = argument if call.name == "print" else node
+        frame.host_reads(place, [value], message("shape.stay"), _PRINT_COST)
     return NOTHING if call.name == "print" else FOREIGN
 
 
 def _range(frame: Frame, node: ast.Call, call: Applied) -> Value:
-    read = list(filter(may_be_on_device, call.arguments))
-    if read and not (LIKELY in read and frame.is_given_parameter(node)):
-        advice, is_sure = message("shape.stay"), any(map(on_device, read))
-        found = frame.report(HOST_READ, node, advice, _READ_COST, is_sure=is_sure)
-        return Items(CONSTANT, None, found)
-    return Items(CONSTANT, None, frozenset().union(*map(sources_of, call.arguments)))
+    given = call.arguments
+    if LIKELY in given and frame.is_given_parameter(node):
+        given = [value for value in given if value != LIKELY]
+    found = frame.host_reads(node, given, message("shape.stay"), _READ_COST)
+    return Items(CONSTANT, None, found or frozenset().union(*map(sources_of, given)))
 
 
 def _enumerated(frame: Frame, node: ast.Call, call: Applied) -> Value:

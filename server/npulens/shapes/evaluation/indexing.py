@@ -166,15 +166,9 @@ class Indexing(Expressions):
             cursor.drop()
         elif isinstance(index, Foreign) and index.name in ("None", "torch.newaxis"):
             cursor.add(ONE)
-        elif index == POSSIBLE_MASK and not owner.on_host:
-            advice = message("shape.keep-shape")
-            found = self.report(
-                BOOLEAN_MASK, node, advice, _MASK_COST, is_shape=True, is_sure=owner.is_sure
-            )
-            cursor.mask(None, Dim("?", found))
-        elif self._sounds_like_mask(part) and not owner.on_host:
-            found = self._selected(node, is_sure=False).sources
-            cursor.mask(None, Dim("?", found))
+        elif not owner.on_host and (index == POSSIBLE_MASK or self._sounds_like_mask(part)):
+            is_sure = owner.is_sure and index == POSSIBLE_MASK
+            cursor.mask(None, Dim("?", self._selected(node, is_sure=is_sure).sources))
         else:
             cursor.lose(sources_of(index))
 

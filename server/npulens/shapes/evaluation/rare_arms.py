@@ -67,7 +67,7 @@ _OFTEN = 5
 """What is done every so many steps, or more often, is done in training."""
 _RARE = re.compile(
     r"not self\.training|debug|verbose|is_first|epoch ==|step ==|is_main|isEnabledFor"
-    r"|\b(?:do_|should_)?log(?:ging|ger|_(?:every|interval|freq|steps?|iter|period|now|images?))?\b"
+    r"|\b(?:do_|should_)?log(?:ging|ger|_(?:every|interval|freq|steps?|iter|period|now|images?))?\b(?!\()"
     rf"|{_RANK}(?:\(\))? (?:==|!=|<=?|>=?|in|not in) |\bnot (?:\w+\.)*{_RANK}"
     r"|not .*\btraining\b|sagemaker|is_tracing|is_exporting|export|output_type ==|== 'mps'"
     r"|pruned_heads"

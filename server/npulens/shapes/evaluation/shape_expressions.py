@@ -315,10 +315,7 @@ class Expressions(Frame):
 
     def shown(self, node: ast.expr) -> None:
         """A value that is turned into text: of a tensor it is read."""
-        value = self.read(node)
-        if may_be_on_device(value):
-            advice = message("shape.stay")
-            self.report(HOST_READ, node, advice, _PRINT_COST, is_sure=value.is_sure)
+        self.host_reads(node, [self.read(node)], message("shape.stay"), _PRINT_COST)
 
     def _comprehension(self, node: Comprehension) -> Value:
         before, known = dict(self.names), self.known

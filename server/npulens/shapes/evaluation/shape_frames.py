@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -22,6 +22,7 @@ from npulens.graphs.interfaces import CONSTRUCTORS
 from npulens.shapes.evaluation.elsewhere import Elsewhere
 from npulens.shapes.evaluation.tensor_evidence import annotated, known_names, targets_of
 from npulens.shapes.values.events import Event, Recorder
+from npulens.shapes.values.shape_rules import HOST_READ
 from npulens.shapes.values.shape_values import (
     ARRAY,
     CONSTANT,
@@ -32,9 +33,11 @@ from npulens.shapes.values.shape_values import (
     Layers,
     Tensor,
     Value,
+    may_be_on_device,
+    on_device,
 )
 from npulens.shapes.values.size_texts import size_text
-from npulens.shapes.values.symbolic_dims import Sources
+from npulens.shapes.values.symbolic_dims import NO_SOURCES, Sources
 from npulens.syntax.bindings import Function, with_defaults
 from npulens.syntax.by_node import once_by_node
 from npulens.syntax.meanings import qualified_names
@@ -189,6 +192,15 @@ class Frame:
         event = Event(rule, node, self.function, *how, *reached)
         self.session.recorder.add(event)
         return frozenset((node,))
+
+    def host_reads(
+        self, node: ast.AST, values: Iterable[Value], advice: LocalizedText, cost: int
+    ) -> Sources:
+        """Report that the host reads those of some values that are tensors, if any is."""
+        read = list(filter(may_be_on_device, values))
+        if not read:
+            return NO_SOURCES
+        return self.report(HOST_READ, node, advice, cost, is_sure=any(map(on_device, read)))
 
     def uses(self, sources: Sources, node: ast.AST) -> None:
         """Note that a node works on what has these sources."""

@@ -212,9 +212,7 @@ class Libraries(Indexing):
             isinstance(value, Number) and self.are_values(value.sources) for value in flat
         )
         if read and not from_values and all(value.is_fixed for value in read):
-            is_sure = any(map(on_device, read))
-            advice = message("shape.host-numbers")
-            self.report(HOST_READ, node, advice, _READ_COST, is_sure=is_sure)
+            self.host_reads(node, read, message("shape.host-numbers"), _READ_COST)
             call.arguments = [self._sized(value, CONSTANT) for value in call.arguments]
         elif read or from_values:
             is_sure = any(map(on_device, read)) or self.are_sure(
@@ -255,10 +253,8 @@ class Libraries(Indexing):
         """`torch.tensor([a, b])` of tensors reads each."""
         if isinstance(value, Items):
             entry = self.session.operators.get("torch.Tensor.item")
-            parts = list(filter(may_be_on_device, value.parts))
-            if entry is not None and parts:
-                is_sure = any(map(on_device, parts))
-                self.report(HOST_READ, node, entry.advice, entry.cost, is_sure=is_sure)
+            if entry is not None:
+                self.host_reads(node, value.parts, entry.advice, entry.cost)
 
     def as_sizes(self, node: ast.Call, values: Sequence[Value]) -> list[Value]:
         """Arguments that are sizes: what nobody knows of them is called as the code does."""
@@ -288,5 +284,5 @@ def _as_size(node: ast.expr, value: Value) -> Value:
         if parts is not None and len(parts) == len(node.elts):
             named = tuple(map(_as_size, node.elts, parts))
             return value._replace(elements=named)
-    is_unnamed = value is UNKNOWN or value == CONSTANT
-    return Number(size_text(node)) if is_unnamed and size_text(node) != "?" else value
+    text = size_text(node) if value is UNKNOWN or value == CONSTANT else "?"
+    return value if text == "?" else Number(text)

@@ -28,7 +28,6 @@ _WORDS = (
     *(".cpu(", "allclose", ".equal(", "synchronize(", "error_if_nonfinite"),
     *("assert_close", "DataLoader(", "DataCollator", "pad_sequence(", "print(", " bool(", "(bool("),
     *("float(torch.", "int(torch.", "int(t)", "timestep[0]", "multi_apply(", "math.sqrt("),
-    *("_pool(", "degree(", "to_dense_batch(", "scatter(", "scatter_", " softmax("),
 )
 """Of these one alone makes a function worth reading."""
 _COUNT = (

@@ -116,11 +116,21 @@ class Candidates:
             for binding in bindings:
                 value = binding.value
                 qualified = value.qualified if isinstance(value, Imported) else ""
-                is_other = not qualified.endswith(f".{name}")
+                is_other = not qualified.endswith(f".{name}") or qualified in self._of_libraries
                 if is_other and qualified in self._module.catalogue.operators:
                     yield name
-                elif qualified and not self._elsewhere.is_empty:
+                    continue
+                start = f"{qualified}."
+                operators = (each for each in self._of_libraries if each.startswith(start))
+                yield from (rf"{name}\.{each.removeprefix(start)}" for each in operators)
+                if qualified and not self._elsewhere.is_empty:
                     yield from self._of_other_modules(name, qualified)
+
+    @cached_property
+    def _of_libraries(self) -> frozenset[str]:
+        """The operators of the tables that are none of PyTorch itself."""
+        operators = self._module.catalogue.operators
+        return frozenset(name for name in operators if not name.startswith("torch."))
 
     def _of_other_modules(self, name: str, qualified: str) -> Iterator[str]:
         """How functions of other modules are called whose results depend on data."""
