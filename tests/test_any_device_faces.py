@@ -94,6 +94,7 @@ def test_a_report_names_the_style_and_what_it_means(project: Path, name: str) ->
     assert MEANING not in text
 
 
+@pytest.mark.emulated
 def test_a_verified_run_names_the_style_of_the_copy(project: Path) -> None:
     code, output, _ = invoke("verify", "train.py")
     assert code == 0, output

@@ -87,6 +87,7 @@ def test_the_list_of_facts_is_whole() -> None:
     assert LEFT_OUT.keys() | METHODS.keys() | DEVICE_METHODS.keys() <= {f.symbol for f in FACTS}
 
 
+@pytest.mark.family(60)
 @pytest.mark.parametrize("fact", FACTS, ids=lambda fact: fact.symbol)
 def test_every_fact_is_in_the_tables(fact: Fact) -> None:
     symbol = fact.symbol
@@ -113,6 +114,7 @@ def test_every_fact_is_in_the_tables(fact: Fact) -> None:
         assert (becomes and spelt_alike(becomes)) == expected_counterpart(fact)
 
 
+@pytest.mark.family(40)
 @pytest.mark.parametrize(
     "fact", [f for f in FACTS if f.symbol in CATALOGUE.symbols], ids=lambda fact: fact.symbol
 )
@@ -133,6 +135,7 @@ def test_expressions_of_the_tables_are_valid(place: Place) -> None:
         re.compile(entry.value or "")
 
 
+@pytest.mark.family(40)
 @pytest.mark.parametrize("entry", CATALOGUE.symbols.values(), ids=lambda entry: entry.symbol)
 def test_a_symbol_does_not_become_itself(entry: Any) -> None:
     assert entry.becomes != entry.symbol

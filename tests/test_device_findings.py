@@ -268,6 +268,7 @@ def test_device_strings_are_found(snippet: str) -> None:
     check(with_torch(snippet))
 
 
+@pytest.mark.family(60)
 @pytest.mark.parametrize("snippet", STRINGS)
 def test_device_strings_become_npu(snippet: str) -> None:
     source, _ = unmarked(with_torch(snippet))
@@ -276,6 +277,7 @@ def test_device_strings_become_npu(snippet: str) -> None:
     )
 
 
+@pytest.mark.family(60)
 @pytest.mark.parametrize("snippet", STRINGS)
 def test_every_fix_on_offer_leaves_python(snippet: str) -> None:
     source, _ = unmarked(with_torch(snippet))

@@ -216,7 +216,7 @@ COMMENTED = code(
 )
 
 
-@pytest.mark.family(4)
+@pytest.mark.family(2)
 @pytest.mark.parametrize(
     "typed",
     ["  # npu", " ", "  # .cuda()", " # npulens: ignore", "\\", '  # """', " # \0", " # \ud800"],

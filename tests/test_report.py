@@ -527,7 +527,7 @@ class TestHtml:
         assert text.count('class="figure score"') == 1
 
     def test_folders_within_folders(self) -> None:
-        deep = {f"{'a/' * depth}b.py": CODE for depth in range(300)}
+        deep = {f"{'a/' * depth}b.py": CODE for depth in range(100)}
         text = as_html(page(deep))
         assert text.count('<details class="folder"') == 21
 

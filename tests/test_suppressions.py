@@ -145,6 +145,7 @@ EXAMPLES = [
 ]
 
 
+@pytest.mark.family(40)
 @pytest.mark.parametrize("text", [text for _, text in EXAMPLES], ids=[name for name, _ in EXAMPLES])
 def test_a_comment_that_names_npulens_is_no_word_on_the_npu(text: str) -> None:
     """What a comment silences would be told without it: removing it is no safe fix else."""

@@ -265,6 +265,7 @@ def remaining_codes(text: str, target: Target) -> set[str]:
     return {code for code, place in found if place not in ("this", "that")}
 
 
+@pytest.mark.family(60)
 @pytest.mark.parametrize("symbol", NAMES)
 def test_a_name_is_found_where_it_stands_and_becomes_its_counterpart(symbol: str) -> None:
     for case in CASES_OF[symbol]:
@@ -532,6 +533,7 @@ def test_the_facts_name_the_same_words(symbol: str) -> None:
     assert new == with_new_words(symbol) or new in with_new_words(symbol) or symbol in ANOTHER_WAY
 
 
+@pytest.mark.family(60)
 @parametrized(CALL_CASES)
 def test_a_word_given_to_a_call_is_found_and_becomes_the_other(case: Case) -> None:
     assert codes_at(case.code, TARGET) == [(CALLS[case.symbol].rule, case.code.place)]
@@ -608,6 +610,7 @@ def word_cases() -> Iterator[Case]:
 WORD_CASES = list(word_cases())
 
 
+@pytest.mark.family(40)
 @parametrized(WORD_CASES)
 def test_a_word_is_found_where_a_device_or_a_backend_is_meant(case: Case) -> None:
     assert codes_at(case.code, TARGET) == [(WORDS[case.symbol][0], case.code.place)]
@@ -725,6 +728,7 @@ def test_agnostic_style_asks_the_accelerator(case: Case) -> None:
     assert fixed(text, AGNOSTIC) == text
 
 
+@pytest.mark.family(60)
 @parametrized(
     [
         case
@@ -781,6 +785,7 @@ ONE_OF_EACH = [
 ]
 
 
+@pytest.mark.family(80)
 @parametrized(ONE_OF_EACH)
 def test_the_shim_silences_what_it_patches_and_nothing_else(case: Case) -> None:
     first_line, _, rest = case.code.text.partition("\n")
