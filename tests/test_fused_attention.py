@@ -160,6 +160,51 @@ FUSED = [
         ("atten_mask=None if mask is None else torch.broadcast_to(mask == 0,",),
     ),
     Case(
+        "a causal mask, and one of padding that may be none",
+        function(
+            """
+            scores = (q @ k.transpose(-2, -1)) * 0.3
+            scores = scores.masked_fill(later, float("-inf"))
+            if padding != None:
+                scores = scores.masked_fill(~padding, float("-inf"))
+            return scores.softmax(dim=-1) @ v
+            """,
+            "q, k, v, later, padding=None",
+        ),
+        [*HEADS, ("above", 1, 6, 6)],
+        ("torch.broadcast_to(later if padding is None else later | (~padding),",),
+    ),
+    Case(
+        "both of two masks",
+        function(
+            """
+            scores = (q @ k.transpose(-2, -1)) * 0.3
+            scores = scores.masked_fill(later, float("-inf"))
+            return scores.masked_fill(padding, float("-inf")).softmax(dim=-1) @ v
+            """,
+            "q, k, v, later, padding",
+        ),
+        [*HEADS, ("above", 1, 6, 6), ("above", 4, 1, 6)],
+        ("torch.broadcast_to(later | padding,",),
+    ),
+    Case(
+        "heads behind the sequence, a causal mask that an option asks for, and one of padding",
+        function(
+            """
+            scores = torch.einsum("b l h d, b s h d -> b h l s", q, k) * 0.3
+            later = torch.triu(torch.ones(6, 6, dtype=torch.bool), diagonal=1)
+            if causal:
+                scores = scores.masked_fill(later, float("-inf"))
+            if padding is not None:
+                scores = scores.masked_fill(padding, float("-inf"))
+            return torch.einsum("bhls,bshd->blhd", scores.softmax(-1), v)
+            """,
+            "q, k, v, causal, padding=None",
+        ),
+        [*INSIDE, True],
+        ("q.shape[2]", '"BSND"', "if padding is not None else", "if causal else None"),
+    ),
+    Case(
         "the same with a mask, in place",
         function(
             """
@@ -455,6 +500,37 @@ def test_attention_is_rewritten_and_computes_the_same(case: Case) -> None:
 @pytest.mark.parametrize("body", LEFT_ALONE.values(), ids=LEFT_ALONE.keys())
 def test_what_is_not_plain_attention_is_left_alone(body: str) -> None:
     assert found(function(body, "q, k, v, bias"), "NPU707") == []
+
+
+AT_HAND = """
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+class Attend(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.flash = hasattr(F, "scaled_dot_product_attention")
+
+    def forward(self, q, k, v):
+        if {condition}:
+            return F.scaled_dot_product_attention(q, k, v)
+        return F.softmax(q @ k.transpose(-2, -1) * 0.125, dim=-1) @ v
+"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("self.flash", 0),
+        ("hasattr(torch.nn.functional, 'scaled_dot_product_attention')", 0),
+        ("self.flash and not self.training", 1),
+        ("hasattr(F, 'flex_attention')", 1),
+    ],
+)
+def test_what_only_older_releases_reach_is_left_alone(condition: str, expected: int) -> None:
+    assert len(found(AT_HAND.replace("{condition}", condition), "NPU707")) == expected
 
 
 def test_dropout_keeps_its_rate_in_training_and_none_in_evaluation() -> None:

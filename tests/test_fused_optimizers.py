@@ -280,6 +280,8 @@ def around() -> Iterator[tuple[str, str]]:
         "test_loader = None",
         "class TestSet:\n    pass",
         "print(p.data == q)",
+        "class Rows:\n    def __init__(self, data):\n        self.data = data",
+        "def read(eval_config):\n    eval_config.data = eval_config.rows",
     ):
         yield line, "edit"
 

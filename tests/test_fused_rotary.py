@@ -381,6 +381,80 @@ def turn(x, freqs_cis):
         ("view_as_complex",),
     ),
     Spelling(
+        "complex numbers, cast back before they are put together",
+        """
+def turn(x, freqs_cis):
+    pairs = torch.view_as_complex(x.float().reshape(*x.shape[:-1], -1, 2))
+    return torch.view_as_real(pairs * freqs_cis).type_as(x).flatten(3)
+""",
+        (
+            "return torch_npu.npu_rotary_mul(x.float(), freqs_cis.real.repeat_interleave(2, -1), "
+            'freqs_cis.imag.repeat_interleave(2, -1), "interleave").to(x)',
+        ),
+        [HEADS, ("complex", 1, 1, 6, 8)],
+        ("view_as_complex",),
+    ),
+    Spelling(
+        "halves as complex numbers",
+        """
+def turn(x, freqs_cis):
+    batch, length, heads, _ = x.shape
+    halves = x.float().reshape(batch, length, heads, 2, -1).transpose(-1, -2).contiguous()
+    turned = torch.view_as_real(torch.view_as_complex(halves) * freqs_cis).transpose(-1, -2)
+    return turned.reshape(batch, length, heads, -1).type_as(x)
+""",
+        (
+            "return torch_npu.npu_rotary_mul(x.float(), torch.cat((freqs_cis.real,) * 2, dim=-1), "
+            "torch.cat((freqs_cis.imag,) * 2, dim=-1)).type_as(x)",
+        ),
+        [HEADS, ("complex", 1, 1, 6, 8)],
+        ("view_as_complex",),
+    ),
+    Spelling(
+        "halves as complex numbers, stacked and cut again",
+        """
+def turn(x, freqs_cis):
+    halves = torch.view_as_complex(torch.stack(torch.chunk(x.float(), 2, dim=-1), dim=-1))
+    turned = torch.view_as_real(halves * freqs_cis).type_as(x)
+    turned = torch.cat(torch.chunk(turned, 2, dim=-1), dim=-2)
+    return turned.reshape(turned.shape[0], turned.shape[1], turned.shape[2], -1)
+""",
+        (
+            "return torch_npu.npu_rotary_mul(x.float(), torch.cat((freqs_cis.real,) * 2, dim=-1), "
+            "torch.cat((freqs_cis.imag,) * 2, dim=-1)).to(x)",
+        ),
+        [HEADS, ("complex", 1, 1, 6, 8)],
+        ("view_as_complex",),
+    ),
+    Spelling(
+        "the two of each pair written one by one",
+        """
+def turn(x, cos, sin):
+    pairs = x.reshape(*x.shape[:-1], -1, 2)
+    turned = torch.zeros_like(pairs)
+    turned[..., 0] = pairs[..., 0] * cos - pairs[..., 1] * sin
+    turned[..., 1] = pairs[..., 0] * sin + pairs[..., 1] * cos
+    return turned.flatten(-2)
+""",
+        (),
+        [HEADS, NARROW, NARROW],
+    ),
+    Spelling(
+        "halves as rows, stacked again",
+        """
+def turn(x, cos, sin):
+    halves = x.view(*x.shape[:-1], 2, 8)
+    first, second = halves[..., 0, :], halves[..., 1, :]
+    turned = torch.stack([first * cos - second * sin, first * sin + second * cos], dim=-2)
+    return turned.view_as(x)
+""",
+        (
+            "return torch_npu.npu_rotary_mul("
+            "x, torch.cat((cos,) * 2, dim=-1), torch.cat((sin,) * 2, dim=-1))",
+        ),
+        [HEADS, NARROW, NARROW],
+    ),
+    Spelling(
         "a function in a function",
         """
 def turn(x, cos, sin):

@@ -344,6 +344,8 @@ PORTED = [
         "if hasattr(torch, 'accelerator'):\n    torch.accelerator.synchronize()\n"
         "else:\n    torch.cuda.synchronize()"
     ),
+    "if hasattr(torch.nn.functional, 'scaled_dot_product_attention'):\n    mode = 'sdpa'\n"
+    "else:\n    import xformers\n    mode = 'xformers'",
     # the twin for the NPU is another statement of the block
     "def f(self, device):\n    self.is_cuda = device.type == 'cuda' and torch.cuda.is_available()\n"
     "    self.is_npu = device.type == 'npu' and torch.npu.is_available()",

@@ -8,7 +8,7 @@ APPLICABILITY = "manual"
 OPERATOR = "mindspeed.ops.gmm.npu_gmm_v2"
 WORDS = ("expert",)
 BESIDE = ("store",)
-TRANSPARENT = ("contiguous", "cast", "reshape", "unsqueeze")
+TRANSPARENT = ("contiguous", "cast", "reshape", "unsqueeze", "squeeze")
 CONDITIONS = {"expert, tokens": ("one of many",), "down, source": ("one of many",)}
 CHECK = {
     "en": "Sort the tokens by expert (`torch_npu.npu_moe_token_permute`), put the experts' weights into one tensor, and call it once for each of their products. `torch_npu.npu_grouped_matmul` itself has no backward pass: it is for inference.",

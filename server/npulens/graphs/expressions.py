@@ -14,6 +14,7 @@ from npulens.graphs.definitions import Definitions
 from npulens.graphs.frames import Frame, TooLargeError
 from npulens.graphs.nodes import (
     ATTRIBUTE,
+    AVAILABLE,
     CONSTANT,
     GLOBAL,
     LIBRARY,
@@ -251,11 +252,12 @@ class Expressions:
             return self.graph.node("comparison", tuple(values), self.number_of(node))
         left, right = values
         operator = node.ops[0]
-        if isinstance(operator, (ast.Is, ast.IsNot)):
-            if not is_constant(right, None):
-                return self.unknown(node, (left, right))
+        is_identity = isinstance(operator, (ast.Is, ast.IsNot))
+        if is_constant(right, None) and (is_identity or isinstance(operator, (ast.Eq, ast.NotEq))):
             is_none = self._is_none(left)
-            return is_none if isinstance(operator, ast.Is) else self.negation(is_none)
+            return is_none if isinstance(operator, (ast.Is, ast.Eq)) else self.negation(is_none)
+        if is_identity:
+            return self.unknown(node, (left, right))
         name = _COMPARISONS.get(type(operator))
         return self.unknown(node, values) if name is None else self.graph.node(name, (left, right))
 
@@ -282,7 +284,10 @@ class Expressions:
 
     def truth(self, condition: Node) -> bool | None:
         """What a condition comes to, `None` if that is not known."""
-        return bool(condition.value) if condition.operator == CONSTANT else None
+        if condition.operator == CONSTANT:
+            return bool(condition.value)
+        known = self.initial(condition) or condition
+        return True if known.operator == AVAILABLE else None
 
     def select(self, condition: Node, chosen: Node, other: Node) -> Node:
         """`chosen if condition else other`."""

@@ -136,6 +136,8 @@ class Statements(Invocations):
     def _if(self, node: ast.If, frame: Frame) -> bool:
         condition = self.value(node.test, frame)
         decided = self.truth(condition)
+        if decided is not None:
+            return self.block(node.body if decided else node.orelse, frame)
         before, path = frame.state(), frame.path
         frame.path = (*path, condition)
         body_ends = self.block(node.body, frame)
@@ -144,10 +146,10 @@ class Statements(Invocations):
         frame.path = (*path, self.negation(condition))
         orelse_ends = self.block(node.orelse, frame)
         frame.path = path
-        if decided is True or (decided is None and orelse_ends):
+        if orelse_ends:
             frame.restore(after_body)
             return body_ends
-        if decided is False or body_ends:
+        if body_ends:
             return orelse_ends
         self._merge(condition, after_body, frame)
         return False

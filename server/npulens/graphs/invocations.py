@@ -12,10 +12,11 @@ from npulens.graphs.definitions import ClassHere, FunctionHere, is_generator
 from npulens.graphs.frames import Call, Frame
 from npulens.graphs.libraries import library_function
 from npulens.graphs.modules import Modules
-from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, GLOBAL, LIBRARY, Node, number
+from npulens.graphs.nodes import ATTRIBUTE, AVAILABLE, CONSTANT, GLOBAL, LIBRARY, Node, number
 from npulens.graphs.operators import VIEWS, function_operator
 from npulens.graphs.rearranging import rearranged
 from npulens.syntax.bindings import with_defaults
+from npulens.syntax.pytorch_names import IN_ALL_RELEASES
 from npulens.syntax.scopes import FunctionScope
 
 _MAX_DEPTH = 4
@@ -144,9 +145,19 @@ class Invocations(Modules):
         function = self.definitions.function(callee.id)
         if function is not None:
             return self._inlined(function, None, call) or self._not_known(called, call)
+        if callee.id == "hasattr" and self._is_in_all_releases(call.node.args, call.frame):
+            return self.graph.node(AVAILABLE)
         if callee.id in ("int", "float", "tuple", "list") and len(call.positional) == 1:
             return call.positional[0]
         return self._not_known(called, call)
+
+    def _is_in_all_releases(self, arguments: Sequence[ast.expr], frame: Frame) -> bool:
+        """`hasattr(functional, "scaled_dot_product_attention")`: no release is without it."""
+        match arguments:
+            case [owner, ast.Constant(str(name))]:
+                owners = self.reexported_libraries(owner, frame)
+                return any(f"{each}.{name}" in IN_ALL_RELEASES for each in owners)
+        return False
 
     def _apply(self, called: Node, call: Call) -> Node:
         """A call of a value: a module, or a function in a variable or attribute."""

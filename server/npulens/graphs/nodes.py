@@ -17,6 +17,7 @@ TUPLE: Final = "tuple"
 SELECT: Final = "select"
 LIBRARY: Final = "library"
 GLOBAL: Final = "global"
+AVAILABLE: Final = "available"
 
 _TRAITS = 96
 _LARGEST = 1e30

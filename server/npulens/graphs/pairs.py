@@ -26,19 +26,35 @@ def flattened(graph: Graph, tensor: Node, start: Node, end: Node) -> Node | None
 
 
 def joined(graph: Graph, tensor: Node) -> Node | None:
-    """The last two dimensions as one, for a stack of two or for real and imaginary parts."""
+    """The last two dimensions as one, for a stack of two or for real and imaginary parts.
+
+    A cast of these parts is one of the result.
+    """
+    if tensor.operator == "cast":
+        whole = joined(graph, tensor.operands[0])
+        return None if whole is None else graph.node("cast", (whole, *tensor.operands[1:]))
     if tensor.operator == "view_as_real":
         return graph.node("interleave", (tensor,))
-    if tensor.operator == "stack" and is_constant(tensor.operands[1], -1):
-        parts = tensor.operands[0]
-        if parts.operator == TUPLE and len(parts.operands) == 2:
-            return graph.node("interleave", parts.operands)
+    parts = _parts_in_rows(tensor)
+    if parts is not None:
+        if parts.operator != "cast":
+            return graph.node("cat_parts", (parts,))
+        whole = graph.node("cat_parts", (parts.operands[0],))
+        return graph.node("cast", (whole, *parts.operands[1:]))
+    if tensor.operator == "stack":
+        stacked, dimension = tensor.operands
+        if stacked.operator == TUPLE and len(stacked.operands) == 2:
+            if is_constant(dimension, -1):
+                return graph.node("interleave", stacked.operands)
+            if is_constant(dimension, -2):
+                return graph.node("cat", (stacked, graph.constant(-1)))
     return None
 
 
 def reshaped(graph: Graph, tensor: Node, sizes: Sequence[Node]) -> Node | None:
     """A stack of two that is reshaped to the shape of what its parts were taken from."""
-    if tensor.operator not in ("stack", "view_as_real"):
+    paired = stripped(tensor, _SAME_SHAPE).operator in ("stack", "view_as_real")
+    if not paired and _parts_in_rows(tensor) is None:
         return None
     source = _source_of_parts(tensor)
     if source is None or not sizes:
@@ -77,9 +93,61 @@ def keeps_leading(tensor: Node, leading: Sequence[Node], end: int = -1) -> bool:
 
 
 def complex_pairs(graph: Graph, tensor: Node) -> Node | None:
-    """`view_as_complex` of a tensor whose last dimension was cut into pairs."""
+    """`view_as_complex` of a tensor whose last dimension was cut into pairs, or into halves."""
     source = pairs_of(tensor)
-    return None if source is None else graph.node("complex_pairs", (source,))
+    if source is not None:
+        return graph.node("complex_pairs", (source,))
+    halved = _halves_of(tensor)
+    return None if halved is None else graph.node("complex_halves", (halved,))
+
+
+def _halves_of(tensor: Node) -> Node | None:
+    """What a tensor was before its last dimension was cut into `(2, d)` and these swapped."""
+    tensor = stripped(tensor, _SAME_SHAPE)
+    if tensor.operator == "stack" and is_constant(tensor.operands[1], -1):
+        return _source_of_halves(tensor.operands[0])
+    return rows_of(tensor.operands[0]) if _swaps_last_two(tensor) else None
+
+
+def rows_of(tensor: Node) -> Node | None:
+    """What a tensor of two rows was before its last dimension was cut into `(2, d)`."""
+    tensor = stripped(tensor, _SAME_SHAPE)
+    if tensor.operator != "reshape":
+        return None
+    source, *sizes = tensor.operands
+    is_halved = len(sizes) > 2 and is_constant(sizes[-2], 2)
+    return source if is_halved and keeps_leading(source, sizes[:-2]) else None
+
+
+def _parts_in_rows(tensor: Node) -> Node | None:
+    """Complex numbers as real ones, perhaps cast, whose real parts are put first of all."""
+    if tensor.operator == "cat" and is_constant(tensor.operands[1], -2):
+        parts = _source_of_halves(tensor.operands[0])
+    else:
+        parts = tensor.operands[0] if _swaps_last_two(tensor) else None
+    if parts is not None and parts.operator == "contiguous":
+        parts = parts.operands[0]
+    inner = parts.operands[0] if parts is not None and parts.operator == "cast" else parts
+    return parts if inner is not None and inner.operator == "view_as_real" else None
+
+
+def _swaps_last_two(tensor: Node) -> bool:
+    return tensor.operator == "transpose" and all(
+        is_constant(dimension, number)
+        for dimension, number in zip(tensor.operands[1:], (-2, -1), strict=True)
+    )
+
+
+def _source_of_halves(parts: Node) -> Node | None:
+    """What two tensors are the first and the second half of."""
+    if parts.operator == "chunk":
+        whole, count, dimension = parts.operands
+        return whole if is_constant(count, 2) and is_constant(dimension, -1) else None
+    if parts.operator != TUPLE or [part.operator for part in parts.operands] != ["half", "half"]:
+        return None
+    (one, *first), (other, *second) = (part.operands for part in parts.operands)
+    is_in_order = is_constant(first[0], 0) and is_constant(second[0], 1)
+    return one if one is other and is_in_order and is_constant(first[1], -1) else None
 
 
 def pairs_of(tensor: Node) -> Node | None:
@@ -108,17 +176,29 @@ def stored(graph: Graph, before: Node, items: Sequence[Node], value: Node) -> No
     if created.operator not in _LIKE:
         return None
     model = created.operands[0]
-    first, second = _part_stored(before), _part_stored(after)
+    is_of_pairs = pairs_of(stripped(model, _SAME_SHAPE)) is not None
+    first, second = (_part_stored(node, is_of_pairs) for node in (before, after))
     if first is None or second is None or {first, second} != {0, 1}:
         return None
     parts = (before.operands[-1], value) if first == 0 else (value, before.operands[-1])
-    return graph.node("cast", (graph.node("interleave", parts), model))
+    if is_of_pairs:
+        whole = graph.node("stack", (graph.node(TUPLE, parts), graph.constant(-1)))
+    else:
+        whole = graph.node("interleave", parts)
+    return graph.node("cast", (whole, model))
 
 
-def _part_stored(node: Node) -> int | None:
-    """Whether the even places of the last dimension were assigned, or the odd."""
+def _part_stored(node: Node, is_of_pairs: bool) -> int | None:
+    """Whether the even places of the last dimension were assigned, or the odd.
+
+    Of a tensor of pairs, whether the first of each was, or the second.
+    """
     items = node.operands[1:-1]
-    if len(items) != 2 or items[0].operator != "ellipsis" or items[1].operator != SLICE:
+    if len(items) != 2 or items[0].operator != "ellipsis":
+        return None
+    if is_of_pairs:
+        return next((part for part in (0, 1) if is_constant(items[1], part)), None)
+    if items[1].operator != SLICE:
         return None
     start, stop, step = items[1].operands
     if not (is_constant(step, 2) and is_constant(stop, None)):
@@ -135,7 +215,7 @@ def _source_of_parts(tensor: Node) -> Node | None:
         if not pending:
             break
         node = pending.pop()
-        if node.operator in ("every_second", "half", "complex_pairs"):
+        if node.operator in ("every_second", "half", "complex_pairs", "complex_halves"):
             return node.operands[0]
         pending += node.operands
     return None

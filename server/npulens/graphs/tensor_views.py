@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from npulens.graphs.nodes import CONSTANT, TUPLE, Graph, Node, is_constant, number
-from npulens.graphs.pairs import SLICE, is_first, keeps_leading, pairs_of
+from npulens.graphs.pairs import SLICE, is_first, keeps_leading, pairs_of, rows_of
 
 ELLIPSIS = "ellipsis"
 
@@ -94,6 +94,9 @@ def _last_dimension_part(graph: Graph, tensor: Node, items: Sequence[Node]) -> N
     if before and before[0].operator == ELLIPSIS and number(last) in (0, 1):
         source = pairs_of(tensor) if len(before) == 1 else None
         return source and graph.node("every_second", (source, last))
+    if _is_whole(last) and len(before) == 2 and before[0].operator == ELLIPSIS:
+        rows = rows_of(tensor) if number(before[1]) in (0, 1) else None
+        return rows and graph.node("half", (rows, before[1], graph.constant(-1)))
     if last.operator != SLICE or not before:
         return None
     is_last = before[0].operator == ELLIPSIS and len(before) == 1

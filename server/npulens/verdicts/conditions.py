@@ -15,6 +15,7 @@ from npulens.catalog.model import TorchVersion
 from npulens.catalog.verdict_tables import ConditionTable
 from npulens.syntax.meanings import Instance, Member, Qualified, Value, resolve
 from npulens.syntax.other_modules import OtherModules
+from npulens.syntax.pytorch_names import IN_ALL_RELEASES
 from npulens.syntax.scopes import Scope
 from npulens.syntax.values import last_name
 from npulens.verdicts.answers import UNKNOWN, Answer, joined
@@ -36,7 +37,7 @@ _NPUS = frozenset({"npu", "ascend"})
 _NUMBERED = re.compile(r":\d+\Z")
 _WORDS = re.compile(r"[^\W_]+")
 _CHOICES = ({"use", "cuda"}, {"use", "gpu"})
-_NEW_NAMES = frozenset({"torch.accelerator", "torch.npu", "torch.get_autocast_dtype"})
+_NEW_NAMES = frozenset({"torch.accelerator", "torch.npu"}) | IN_ALL_RELEASES
 _NEW_MEMBERS = frozenset({"GradScaler", "autocast", "custom_fwd", "custom_bwd", "compile"})
 _COUNTS = frozenset(
     {"torch.cuda.device_count", "torch.npu.device_count", "torch.accelerator.device_count"}

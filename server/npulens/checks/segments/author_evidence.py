@@ -31,7 +31,7 @@ _NOT_TO_BE_FUSED = re.compile(
     torch_npu\.optim\s+import                             # somebody has chosen; no fix writes this
     | \bFSDP | DistributedOptimizer | \bmegatron\b | distributed\.rpc  # they share parameters out
     | gradient_as_bucket_view\s*=\s*True
-    | \.data\s*=(?!=) | add_param_group\(
+    | (?<!self)(?<!config)(?<!cfg)(?<!args)(?<!opt)\.data\s*=(?!=) | add_param_group\(
     | \bsparse\s*=\s*(?!False\b|None\b)\w | SparseAdam | sparse_(?:param|grad)
     | \.step\(\s*(?:closure|lambda)
     | \.bfloat16\( | \.double\( | \.to\([^()\n]*(?:bfloat16|float64|double)
@@ -96,7 +96,7 @@ def evidence_of(segments: Sequence[Words], words: frozenset[str]) -> Evidence:
     is_deterministic = "use_deterministic_algorithms" in words
     may_fuse_optimizer = (
         not words.isdisjoint(OPTIMIZERS)
-        and (names_device or (_any(_ACCELERATOR, names) and not _any(_CPU, texts)))
+        and (names_device or (_any(_ACCELERATOR, names) and not _is_for_host(texts)))
         and not any(word in each for word in _SHARING for each in names)
         and not _any(_NOT_TO_BE_FUSED, texts)
     )
@@ -115,6 +115,11 @@ def evidence_of(segments: Sequence[Words], words: frozenset[str]) -> Evidence:
         loses_gradients=may_fuse_optimizer and _any(_GRADIENTS_LOST, texts),
         makes_data="backward" in words and any(_makes_data(text) for text in texts),
     )
+
+
+def _is_for_host(texts: Sequence[str]) -> bool:
+    """Whether a module names the CPU as its device, and not as one of several."""
+    return _any(_CPU, texts) and not any("cuda" in text for text in texts)
 
 
 def _makes_data(text: str) -> bool:
