@@ -44,6 +44,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "unsupported-compile": {
         "rule": UNSUPPORTED,
         "severity": "info",
+        "settled": "no-effect",
         "text": {
             "en": "It matters under `torch.compile` only; eager code is not affected.",
             "zh": "它只影响 `torch.compile`，对 eager 模式的代码没有影响。",
@@ -254,6 +255,10 @@ def left_out(api: str) -> str | None:
 
 
 _F = "torch.nn.functional"
+_MODES = {
+    "kind": "value-only",
+    "only": ["nearest", "linear", "bilinear", "bicubic", "trilinear", "area"],
+}
 _ADVICE: dict[str, tuple[str, tuple[str, ...]]] = {
     "torch.std_mean": ("compose", ("torch.std", "torch.mean")),
     "torch.var_mean": ("compose", ("torch.var", "torch.mean")),
@@ -353,18 +358,12 @@ _ARGUMENTS: dict[str, tuple[str, dict[str, int], dict[str, Any]]] = {
         {"torch.nn.KLDivLoss": 3, f"{_F}.kl_div": 5},
         {"kind": "value-not", "unlike": [True]},
     ),
-    'mode "nearest" only': (
-        "mode",
-        {f"{_F}.upsample": 3},
-        {"kind": "value-only", "only": ["nearest"]},
-    ),
+    # PyTorch's `upsample` hands all that it is given to `interpolate`, whose modes count.
+    'mode "nearest" only': ("mode", {f"{_F}.upsample": 3}, _MODES),
     "modes nearest, linear, bilinear, bicubic, trilinear, area": (
         "mode",
         {f"{_F}.interpolate": 3},
-        {
-            "kind": "value-only",
-            "only": ["nearest", "linear", "bilinear", "bicubic", "trilinear", "area"],
-        },
+        _MODES,
     ),
     "scale_factor not supported (pass size)": (
         "scale_factor",
