@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from forked_processes import ForkedProcess, can_fork
 from lsp_client import Message, server_environment
 from npulens.lsp.connection.message_frames import Frames
 
@@ -28,20 +29,26 @@ class Listening:
     """A server that listens, with what it prints: its port and its token."""
 
     def __init__(self, *options: str, **environment: str) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "npulens", "server", *options],
-            stdin=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            env=server_environment() | environment,
-            text=True,
-        )
+        given = server_environment() | environment
+        self.process: ForkedProcess | subprocess.Popen[bytes]
+        if can_fork():
+            self.process = ForkedProcess(["server", *options], given, with_errors=True)
+            assert self.process.stdin is not None
+            self.process.stdin.close()
+        else:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "npulens", "server", *options],
+                stdin=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                env=given,
+            )
 
     def __enter__(self) -> "Listening":  # noqa: PYI034 (Self is not in Python 3.10)
         assert self.process.stderr is not None
-        port = re.search(r"port (\d+)", self.process.stderr.readline())
-        token = re.search(r"token (\S+)", self.process.stderr.readline())
+        port = re.search(rb"port (\d+)", self.process.stderr.readline())
+        token = re.search(rb"token (\S+)", self.process.stderr.readline())
         assert port is not None and token is not None
-        self.port, self.token = int(port[1]), token[1]
+        self.port, self.token = int(port[1]), token[1].decode()
         return self
 
     def __exit__(self, *_: object) -> None:
