@@ -163,11 +163,12 @@ def _become_command(request: dict[str, Any], streams: list[int]) -> NoReturn:
 
 
 def _import_all() -> None:
-    """What commands and servers import in the course of their lives."""
+    """What commands and servers import in the course of their lives, and the rules."""
     for package in ("npulens.cli", "npulens.lsp", "npulens.report", "npulens.workspace"):
         path = importlib.import_module(package).__path__
         for module in pkgutil.walk_packages(path, f"{package}."):
             importlib.import_module(module.name)
+    importlib.import_module("npulens.catalog.loader").load_catalogue()
 
 
 if __name__ == "__main__":

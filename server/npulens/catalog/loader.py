@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 from npulens.catalog.model import Rule
@@ -39,10 +40,20 @@ __all__ = ["CatalogueError", "load_catalogue", "rules_folder", "with_verified_na
 def load_catalogue(extra_files: Sequence[Path] = ()) -> Catalogue:
     """Everything known: the shipped rules and, over them, those of the user's files.
 
+    The shipped rules alone are read once in the life of a process.
+
     Raises:
         CatalogueError: If a file cannot be read or breaks the format.
     """
-    folder = rules_folder()
+    return _read(rules_folder(), extra_files) if extra_files else _shipped(rules_folder())
+
+
+@lru_cache(maxsize=1)
+def _shipped(folder: Path) -> Catalogue:
+    return _read(folder, ())
+
+
+def _read(folder: Path, extra_files: Sequence[Path]) -> Catalogue:
     files = shipped_rules(folder)
     own = [path for path in extra_files if path.suffix != ".py"]
     files += [RuleFile.read(path, str(path), is_own=True) for path in own]
