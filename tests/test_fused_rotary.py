@@ -436,8 +436,12 @@ def turn(x, cos, sin):
     turned[..., 1] = pairs[..., 0] * sin + pairs[..., 1] * cos
     return turned.flatten(-2)
 """,
-        (),
+        (
+            "return torch_npu.npu_rotary_mul(x, cos.repeat_interleave(2, -1), "
+            'sin.repeat_interleave(2, -1), "interleave").to(x)',
+        ),
         [HEADS, NARROW, NARROW],
+        ("zeros_like", "turned"),
     ),
     Spelling(
         "halves as rows, stacked again",

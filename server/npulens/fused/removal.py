@@ -96,16 +96,42 @@ def _is_of_torch(item: ast.withitem, values: Mapping[int, Node]) -> bool:
     return called.operator == LIBRARY and str(called.label).startswith("torch.")
 
 
-def _stores(created: set[ast.stmt], dead: set[ast.Name], record: Evaluated) -> set[ast.stmt]:
+def _stores(wanted: set[ast.stmt], dead: set[ast.Name], record: Evaluated) -> set[ast.stmt]:
     """Assignments to parts of a new tensor that nothing but such assignments has use for."""
     found: set[ast.stmt] = set()
-    for statement in created:
-        if not (isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)):
-            continue
-        readers = {n for n, binders in record.loads.items() if statement in binders} - dead
+    for statement in wanted:
+        filling = _filling(statement, record)
+        readers = {name for name, binders in record.loads.items() if filling & {*binders}} - dead
         stores = {_store_of(reader, record) for reader in readers}
-        found |= {store for store in stores if store is not None and None not in stores}
+        if None not in stores:
+            found |= {store for store in stores if store is not None}
+            found |= {each for each in filling if _owner(each) is not None}
     return found
+
+
+def _filling(statement: ast.stmt, record: Evaluated) -> set[ast.stmt]:
+    """The assignments of a tensor and of its parts up to a statement; empty for anything else."""
+    filling: set[ast.stmt] = set()
+    pending = [statement]
+    while pending:
+        each = pending.pop()
+        if each in filling:
+            continue
+        filling.add(each)
+        owner = _owner(each)
+        if owner is not None:
+            pending += record.loads.get(owner, ())
+        elif not (isinstance(each, ast.Assign) and isinstance(each.targets[0], ast.Name)):
+            return set()
+    return filling
+
+
+def _owner(statement: ast.stmt) -> ast.Name | None:
+    """The name in `name[...] = value`."""
+    match statement:
+        case ast.Assign([ast.Subscript(ast.Name() as owner)]):
+            return owner
+    return None
 
 
 def _store_of(name: ast.Name, record: Evaluated) -> ast.stmt | None:

@@ -176,16 +176,17 @@ def stored(graph: Graph, before: Node, items: Sequence[Node], value: Node) -> No
     if created.operator not in _LIKE:
         return None
     model = created.operands[0]
-    is_of_pairs = pairs_of(stripped(model, _SAME_SHAPE)) is not None
+    source = pairs_of(stripped(model, _SAME_SHAPE))
+    is_of_pairs = source is not None
     first, second = (_part_stored(node, is_of_pairs) for node in (before, after))
     if first is None or second is None or {first, second} != {0, 1}:
         return None
     parts = (before.operands[-1], value) if first == 0 else (value, before.operands[-1])
-    if is_of_pairs:
-        whole = graph.node("stack", (graph.node(TUPLE, parts), graph.constant(-1)))
-    else:
-        whole = graph.node("interleave", parts)
-    return graph.node("cast", (whole, model))
+    if source is None:
+        return graph.node("cast", (graph.node("interleave", parts), model))
+    whole = graph.node("stack", (graph.node(TUPLE, parts), graph.constant(-1)))
+    given = source.operands[1:] if source.operator == "cast" else (source,)
+    return graph.node("cast", (whole, *given))
 
 
 def _part_stored(node: Node, is_of_pairs: bool) -> int | None:
