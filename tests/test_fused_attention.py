@@ -172,7 +172,7 @@ FUSED = [
             "q, k, v, later, padding=None",
         ),
         [*HEADS, ("above", 1, 6, 6)],
-        ("torch.broadcast_to(later if padding is None else later | (~padding),",),
+        ("torch.broadcast_to(later | ((~padding) if padding is not None else False),",),
     ),
     Case(
         "both of two masks",
@@ -192,8 +192,8 @@ FUSED = [
         function(
             """
             scores = torch.einsum("b l h d, b s h d -> b h l s", q, k) * 0.3
-            later = torch.triu(torch.ones(6, 6, dtype=torch.bool), diagonal=1)
             if causal:
+                later = torch.triu(torch.ones(6, 6, dtype=torch.bool), diagonal=1)
                 scores = scores.masked_fill(later, float("-inf"))
             if padding is not None:
                 scores = scores.masked_fill(padding, float("-inf"))
@@ -202,7 +202,7 @@ FUSED = [
             "q, k, v, causal, padding=None",
         ),
         [*INSIDE, True],
-        ("q.shape[2]", '"BSND"', "if padding is not None else", "if causal else None"),
+        ("q.shape[2]", '"BSND"', "if causal else False)", "if causal or padding is not None"),
     ),
     Case(
         "the same with a mask, in place",
@@ -500,6 +500,23 @@ def test_attention_is_rewritten_and_computes_the_same(case: Case) -> None:
 @pytest.mark.parametrize("body", LEFT_ALONE.values(), ids=LEFT_ALONE.keys())
 def test_what_is_not_plain_attention_is_left_alone(body: str) -> None:
     assert found(function(body, "q, k, v, bias"), "NPU707") == []
+
+
+def test_a_mask_made_where_an_option_asks_for_it_goes_along() -> None:
+    code = function(
+        """
+        scores = q @ k.transpose(-2, -1) * 0.3
+        if causal:
+            later = torch.triu(torch.ones(6, 6, dtype=torch.bool), diagonal=1)
+            scores = scores.masked_fill(later, float("-inf"))
+        return scores.softmax(-1) @ v
+        """,
+        "q, k, v, causal",
+    )
+    rewritten = fixed(code)
+    assert "if causal:" not in rewritten
+    assert "later" not in rewritten
+    assert_same_behaviour(code, rewritten, "attend", inputs=[*HEADS, True])
 
 
 AT_HAND = """

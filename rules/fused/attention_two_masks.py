@@ -91,7 +91,9 @@ def replacement_first_if_wanted(q, k, v, wanted, one, mask, scale=1.0, p=0.0, tr
         v,
         q.shape[1],
         "BNSD",
-        atten_mask=torch.broadcast_to(one | mask if wanted else mask, (*q.shape[:3], k.shape[2])),
+        atten_mask=torch.broadcast_to(
+            (one if wanted else False) | mask, (*q.shape[:3], k.shape[2])
+        ),
         scale=scale,
         keep_prob=1.0 - p if training else 1.0,
     )[0]
@@ -113,7 +115,7 @@ def replacement_first_if_given(q, k, v, given, one, mask, scale=1.0, p=0.0, trai
         q.shape[1],
         "BNSD",
         atten_mask=torch.broadcast_to(
-            mask if given is None else one | mask, (*q.shape[:3], k.shape[2])
+            (one if given is not None else False) | mask, (*q.shape[:3], k.shape[2])
         ),
         scale=scale,
         keep_prob=1.0 - p if training else 1.0,
@@ -136,7 +138,7 @@ def replacement_second_if_given(q, k, v, given, one, mask, scale=1.0, p=0.0, tra
         q.shape[1],
         "BNSD",
         atten_mask=torch.broadcast_to(
-            one if given is None else one | mask, (*q.shape[:3], k.shape[2])
+            one | (mask if given is not None else False), (*q.shape[:3], k.shape[2])
         ),
         scale=scale,
         keep_prob=1.0 - p if training else 1.0,
@@ -159,10 +161,11 @@ def replacement_both_if(q, k, v, wanted, given, one, mask, scale=1.0, p=0.0, tra
         v,
         q.shape[1],
         "BNSD",
-        atten_mask=torch.broadcast_to(one | mask if wanted else mask, (*q.shape[:3], k.shape[2]))
-        if given is not None
-        else torch.broadcast_to(one, (*q.shape[:3], k.shape[2]))
-        if wanted
+        atten_mask=torch.broadcast_to(
+            (one if wanted else False) | (mask if given is not None else False),
+            (*q.shape[:3], k.shape[2]),
+        )
+        if wanted or given is not None
         else None,
         scale=scale,
         keep_prob=1.0 - p if training else 1.0,

@@ -94,7 +94,7 @@ def replacement_first_if_wanted(q, k, v, wanted, one, mask, scale=1.0, p=0.0, tr
         q.shape[2],
         "BSND",
         atten_mask=torch.broadcast_to(
-            one | mask if wanted else mask, (q.shape[0], q.shape[2], q.shape[1], k.shape[1])
+            (one if wanted else False) | mask, (q.shape[0], q.shape[2], q.shape[1], k.shape[1])
         ),
         scale=scale,
         keep_prob=1.0 - p if training else 1.0,
@@ -118,7 +118,8 @@ def replacement_first_if_given(q, k, v, given, one, mask, scale=1.0, p=0.0, trai
         q.shape[2],
         "BSND",
         atten_mask=torch.broadcast_to(
-            mask if given is None else one | mask, (q.shape[0], q.shape[2], q.shape[1], k.shape[1])
+            (one if given is not None else False) | mask,
+            (q.shape[0], q.shape[2], q.shape[1], k.shape[1]),
         ),
         scale=scale,
         keep_prob=1.0 - p if training else 1.0,
@@ -142,7 +143,8 @@ def replacement_second_if_given(q, k, v, given, one, mask, scale=1.0, p=0.0, tra
         q.shape[2],
         "BSND",
         atten_mask=torch.broadcast_to(
-            one if given is None else one | mask, (q.shape[0], q.shape[2], q.shape[1], k.shape[1])
+            one | (mask if given is not None else False),
+            (q.shape[0], q.shape[2], q.shape[1], k.shape[1]),
         ),
         scale=scale,
         keep_prob=1.0 - p if training else 1.0,
@@ -167,11 +169,10 @@ def replacement_both_if(q, k, v, wanted, given, one, mask, scale=1.0, p=0.0, tra
         q.shape[2],
         "BSND",
         atten_mask=torch.broadcast_to(
-            one | mask if wanted else mask, (q.shape[0], q.shape[2], q.shape[1], k.shape[1])
+            (one if wanted else False) | (mask if given is not None else False),
+            (q.shape[0], q.shape[2], q.shape[1], k.shape[1]),
         )
-        if given is not None
-        else torch.broadcast_to(one, (q.shape[0], q.shape[2], q.shape[1], k.shape[1]))
-        if wanted
+        if wanted or given is not None
         else None,
         scale=scale,
         keep_prob=1.0 - p if training else 1.0,

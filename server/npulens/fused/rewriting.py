@@ -14,7 +14,7 @@ from npulens.fused.patterns import Replacement
 from npulens.fused.removal import needless_statements
 from npulens.fused.replacement_layout import in_short_lines
 from npulens.fused.writable_values import Sources, atom
-from npulens.graphs.definitions import attributes_without_value
+from npulens.graphs.definitions import attributes_without_value, inner_statements
 from npulens.graphs.frames import Evaluated
 from npulens.graphs.functions import Evaluator
 from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, INPUT, Node, stripped
@@ -103,7 +103,8 @@ class Rewriter:
         match, record = place.match, self._record
         block = _block_of(place.statement, record.function.node.body) or ()
         moved = frozenset(match.bound[name] for name in bound_names(match, replacement))
-        kept = _arguments_here(record, match)
+        body = record.function.node.body
+        kept = {s for s in _arguments_here(record, match) if _reaches(s, place.statement, body)}
         removed = needless_statements(record, place.node, match.consumed, kept=kept)
         more = needless_statements(record, place.node, match.consumed, moved, block)
         # Where a pattern wants its parts for itself, they have to go.
@@ -299,6 +300,12 @@ def _arguments_here(record: Evaluated, match: Match) -> set[ast.stmt]:
         if value in wanted
         for statement in record.loads.get(name, ())
     }
+
+
+def _reaches(assignment: ast.stmt, statement: ast.stmt, body: Sequence[ast.stmt]) -> bool:
+    """Whether a statement comes in the block of an assignment, or in one inside it."""
+    block = _block_of(assignment, body) or ()
+    return any(each is statement for each in inner_statements(block))
 
 
 def _comes_from_another_type(match: Match) -> bool:
