@@ -22,7 +22,7 @@ import instrumentation_coverage
 import shape_coverage
 
 from npulens.catalog.loader import load_catalogue
-from npulens.catalog.tables import Catalogue
+from npulens.catalog.tables import Catalogue, Place
 from npulens.syntax.meanings import canonical
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -111,8 +111,13 @@ def rules_for(file: str, entry: str, catalogue: Catalogue) -> tuple[str, ...]:
         )
     if file == "env_vars.json":
         variables = entry.removesuffix(")").split(" (for ")
-        found_codes = (catalogue.environment.get(name) for name in variables)
-        return _sorted(e.rule.code for e in found_codes if e is not None)
+        found = [catalogue.environment.get(name) for name in variables]
+        checked = [
+            entry
+            for entry in catalogue.launch[Place.VARIABLE]
+            if any(re.fullmatch(entry.name, name) for name in variables)
+        ]
+        return _sorted(e.rule.code for e in (*found, *checked) if e is not None)
     if file == "affinity_api.json":
         return _sorted({*_proposing(entry, catalogue), *_of_patterns(entry, catalogue)})
     if file == shape_coverage.FILE:

@@ -54,7 +54,8 @@ _LAUNCH_WORDS = (
         "polygraphy",
         "compute-sanitizer",
     ),
-    *("NPU_", "STREAM_MEMORY", "CPU_AFFINITY", "ACL_OP", "NUMBAPRO"),
+    *("NPU_", "STREAM_MEMORY", "CPU_AFFINITY", "ACL_OP", "NUMBAPRO", "PER_STREAM_QUEUE"),
+    *("COMBINED_ENABLE", "INF_NAN_MODE", "OOM_SNAPSHOT", "STREAMS_PER_DEVICE", "ACL_DEVICE_SYNC"),
 )
 _READ_WHOLE = frozenset({Kind.REQUIREMENTS, Kind.DOCKERFILE})
 """Files of a few lines, in each of which something may be said of the releases of Python."""
