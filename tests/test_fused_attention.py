@@ -519,6 +519,32 @@ def test_a_mask_made_where_an_option_asks_for_it_goes_along() -> None:
     assert_same_behaviour(code, rewritten, "attend", inputs=[*HEADS, True])
 
 
+@pytest.mark.parametrize(("channels", "fixes"), [("dim", 0), ("dim // 8", 1)])
+def test_no_fix_where_values_are_wider_than_keys(channels: str, fixes: int) -> None:
+    text = dedent(f"""
+        import torch
+        from torch import nn
+
+
+        class Positions(nn.Module):
+            def __init__(self, dim):
+                super().__init__()
+                self.query = nn.Conv2d(dim, dim // 8, 1)
+                self.key = nn.Conv2d(in_channels=dim, out_channels=dim // 8, kernel_size=1)
+                self.value = nn.Conv2d(dim, {channels}, kernel_size=1)
+
+            def forward(self, x):
+                b, c, h, w = x.size()
+                query = self.query(x).view(b, -1, h * w).permute(0, 2, 1)
+                key = self.key(x).view(b, -1, h * w)
+                weights = torch.bmm(query, key).softmax(dim=-1)
+                value = self.value(x).view(b, -1, h * w)
+                return torch.bmm(value, weights.permute(0, 2, 1))
+        """)
+    (finding,) = found(text, "NPU707")
+    assert len(finding.fixes) == fixes
+
+
 AT_HAND = """
 import torch
 from torch import nn

@@ -259,3 +259,13 @@ def test_nothing_is_added_where_the_code_shows_it(body: str, expected: str) -> N
     )
     texts = [text for _, _, text in each_fix(source)]
     assert any(f"npu_rotary_mul({expected})" in text for text in texts), texts
+
+
+def test_moving_a_table_to_the_device_shows_no_type() -> None:
+    source = code(HALVES) + (
+        "\n\ndef turn(x, cos, sin):\n"
+        "    cos, sin = cos.to(x.device)[None, None], sin.to(device=x.device)[None, None]\n"
+        "    return x * cos + rotate_half(x) * sin\n"
+    )
+    texts = [text for _, _, text in each_fix(source)]
+    assert any("npu_rotary_mul(x, cos.to(x.dtype), sin.to(x.dtype))" in t for t in texts), texts

@@ -18,6 +18,7 @@ from npulens.syntax.walking import nodes_below
 RESULT_TYPE = "torch.result_type"
 _VIEWS = frozenset({"transpose", "unsqueeze", "view", "reshape", "permute", "size"})
 _MOVING = frozenset({"index", "unsqueeze", "transpose", "reshape", "expand", "contiguous"})
+_COPYING = frozenset({"cast", "contiguous"})
 _PLACED = frozenset({"unsqueeze", "reshape", "expand", "permute", "unflatten", "repeat"})
 """What puts dimensions where they belong: whoever writes it has looked at the other operand."""
 
@@ -116,7 +117,7 @@ def _dimensions(match: Match, name: str, sources: Sources) -> str | None:
     if _is_placed(node):
         return ""
     first, second = (
-        _written(each, sources) or _written(stripped(each, {"cast"}), sources)
+        _written(each, sources) or _written(stripped(each, _COPYING), sources)
         for each in (leader, node)
     )
     if first is None or second is None:
@@ -135,7 +136,7 @@ def _is_placed(node: Node) -> bool:
 
 def _written_type(node: Node, sources: Sources) -> str | None:
     """The data type of a value, without computing it once more."""
-    written = _written(node, sources)
+    written = _written(node, sources) or _written(stripped(node, {"contiguous"}), sources)
     if written is None and node.operator in ("add", "multiply"):
         parts = [part for part in (_written(each, sources) for each in node.operands) if part]
         return f"{RESULT_TYPE}({', '.join(parts)})" if len(parts) == 2 else None

@@ -26,6 +26,9 @@ from npulens.text.spans import Span
 _ELEMENTWISE = frozenset(
     {"add", "multiply", "power", "select", "dropout", "relu", "silu", "sigmoid", "tanh", "gelu"}
 )
+_REARRANGING = frozenset({"reshape", "transpose", "permute", "contiguous", "cast", "flatten"})
+_VALUES = ("v", "turned", "whole")
+"""What the patterns of attention call its values."""
 _TORCHSCRIPT = frozenset({"torch.jit.script", "torch.jit.script_method"})
 """Its compiler knows neither the operators' Python names nor `import`."""
 
@@ -79,6 +82,8 @@ class Rewriter:
             return []
         if _shows_no_dimensions(match) or self._may_be_none(place, match):
             return []
+        if self._has_wider_values(match):
+            return []
         if not _TORCHSCRIPT.isdisjoint(self._record.function.decorators):
             return []
         return [
@@ -98,6 +103,34 @@ class Rewriter:
         wanted = (match.bound[name] for name in match.pattern.one_type if name in match.bound)
         attributes = {str(node.label) for node in wanted if node.operator == ATTRIBUTE}
         return not attributes.isdisjoint(frozenset().union(*without))
+
+    def _has_wider_values(self, match: Match) -> bool:
+        """Whether keys and values of an attention are projected to sizes that differ.
+
+        The operator takes values that are no wider than keys.
+        """
+        bound = match.bound
+        values = next((bound[name] for name in _VALUES if name in bound), None)
+        if values is None or "k" not in bound:
+            return False
+        of_keys, of_values = map(self._projected_size, (bound["k"], values))
+        return None not in (of_keys, of_values) and of_keys is not of_values
+
+    def _projected_size(self, tensor: Node) -> Node | None:
+        """What a constructor gives as the number of channels or features of a projection."""
+        projected = stripped(tensor, _REARRANGING)
+        if projected.operator != "apply" or projected.operands[0].operator != ATTRIBUTE:
+            return None
+        made = self._evaluator.initial(projected.operands[0])
+        if made is None or not isinstance(made.label, tuple):
+            return None
+        name, keywords, _ = made.label
+        if str(name).rpartition(".")[2] not in ("Linear", "Conv1d", "Conv2d"):
+            return None
+        count = len(made.operands) - len(keywords)
+        given = dict(zip(keywords, made.operands[count:], strict=True))
+        named = given.get("out_channels") or given.get("out_features")
+        return made.operands[1] if named is None and count > 1 else named
 
     def _fixes_with(self, replacement: Replacement, place: Place) -> Iterator[Fix]:
         match, record = place.match, self._record

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from npulens.graphs.calls import bound_arguments, operation
 from npulens.graphs.expressions import Expressions
 from npulens.graphs.frames import Call
-from npulens.graphs.nodes import CONSTANT, LIBRARY, TUPLE, Node
+from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, GLOBAL, INPUT, LIBRARY, TUPLE, Node
 from npulens.graphs.operators import CASTS, UNCHANGED, VIEWS, Signature, operator_named
 from npulens.graphs.pairs import reshaped
 from npulens.graphs.permutations import permute
@@ -24,7 +24,11 @@ class TensorOperations(Expressions):
             return graph.node("contiguous", (owner,))
         if name in CASTS:
             target = CASTS[name]
-            targets = (graph.node(LIBRARY, (), f"torch.{target}"),) if target else call.arguments
+            if target:
+                return graph.node("cast", (owner, graph.node(LIBRARY, (), f"torch.{target}")))
+            targets = tuple(each for each in call.arguments if name != "to" or not _is_device(each))
+            if call.arguments and not targets:
+                return graph.node("contiguous", (owner,))
             return graph.node("cast", (owner, *targets))
         if name in VIEWS and not call.keywords:
             return self._view(name, owner, positional)
@@ -76,3 +80,11 @@ class TensorOperations(Expressions):
             if pairs is not None:
                 return pairs
         return self.graph.node(operator, (tensor, *sizes))
+
+
+def _is_device(target: Node) -> bool:
+    """Whether `x.to(target)` moves a tensor: `"cuda:0"`, `y.device`, `self.device`, `device`."""
+    if target.operator == CONSTANT:
+        return isinstance(target.value, str)
+    named = target.operator in (ATTRIBUTE, INPUT, GLOBAL)
+    return named and str(target.label).rpartition(".")[2].lower().endswith("device")
