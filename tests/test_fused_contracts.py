@@ -269,3 +269,18 @@ def test_moving_a_table_to_the_device_shows_no_type() -> None:
     )
     texts = [text for _, _, text in each_fix(source)]
     assert any("npu_rotary_mul(x, cos.to(x.dtype), sin.to(x.dtype))" in t for t in texts), texts
+
+
+@pytest.mark.parametrize("position", ["1", "position"])
+def test_a_table_with_one_more_dimension_may_lack_the_first(position: str) -> None:
+    source = code(HALVES) + (
+        "\n\ndef turn(x, cos, sin, position=1):\n"
+        f"    cos, sin = cos.unsqueeze({position}), sin.unsqueeze({position})\n"
+        "    return x * cos + rotate_half(x) * sin\n"
+    )
+    text = next(text for _, _, text in each_fix(source) if "npu_rotary_mul" in text)
+    table = draw(6, 16, seed=1)
+    for cos in (table, table.expand(2, 6, 16)):  # heads behind the sequence
+        inputs = [draw(2, 6, 4, 16) if cos.dim() == 2 else draw(2, 4, 6, 16), cos, cos]
+        before, after = (run_module(each, "turn", {}, 0, inputs) for each in (source, text))
+        assert not differences(before, after)

@@ -9,7 +9,7 @@ import ast
 
 from npulens.fused.matching import Match, is_type_of
 from npulens.fused.writable_values import Sources, atom
-from npulens.graphs.nodes import LIBRARY, Node, is_constant, number, reachable, stripped
+from npulens.graphs.nodes import INPUT, LIBRARY, Node, is_constant, number, reachable, stripped
 from npulens.graphs.operators import CASTS
 from npulens.graphs.ranks import rank_of
 from npulens.syntax.parsing import expression_tree
@@ -128,10 +128,16 @@ def _dimensions(match: Match, name: str, sources: Sources) -> str | None:
 def _is_placed(node: Node) -> bool:
     """Whether code has given a table its dimensions with those of the tensor in sight."""
     return any(
-        each.operator in _PLACED
+        (each.operator in _PLACED and not _may_lack_the_first(each))
         or (each.operator == "index" and any(is_constant(i, None) for i in each.operands[1:]))
         for each in reachable(node)
     )
+
+
+def _may_lack_the_first(node: Node) -> bool:
+    """`cos.unsqueeze(1)` of a parameter, which has three dimensions if that has two."""
+    is_of_parameter = stripped(node.operands[0], _COPYING).operator == INPUT
+    return node.operator == "unsqueeze" and is_of_parameter and number(node.operands[1]) != 0
 
 
 def _written_type(node: Node, sources: Sources) -> str | None:
