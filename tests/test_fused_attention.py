@@ -545,6 +545,15 @@ def test_no_fix_where_values_are_wider_than_keys(channels: str, fixes: int) -> N
     assert len(finding.fixes) == fixes
 
 
+def test_projections_of_unknown_layers_may_be_of_any_size() -> None:
+    text = module(
+        "k, v = self.key(k), self.value(v)\nreturn torch.softmax(q @ k.transpose(-2, -1), -1) @ v",
+        "for layer in nn.ModuleList([nn.Linear(8, 8)]):\n    self.key = self.value = layer",
+    )
+    (finding,) = found(text, "NPU707")
+    assert finding.fixes
+
+
 AT_HAND = """
 import torch
 from torch import nn

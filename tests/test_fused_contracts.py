@@ -284,3 +284,26 @@ def test_a_table_with_one_more_dimension_may_lack_the_first(position: str) -> No
         inputs = [draw(2, 6, 4, 16) if cos.dim() == 2 else draw(2, 4, 6, 16), cos, cos]
         before, after = (run_module(each, "turn", {}, 0, inputs) for each in (source, text))
         assert not differences(before, after)
+
+
+def test_a_tensor_that_is_still_used_keeps_all_that_was_written_into_it() -> None:
+    source = code(
+        """
+        import torch
+
+
+        def scaled(x, weight):
+            h = torch.zeros_like(x)
+            h[..., :4] = x[..., :4]
+            h[..., 6:] = x[..., 6:]
+            square = h.pow(2).mean(-1, keepdim=True)
+            normed = h * torch.rsqrt(square + 1e-6)
+            return normed * weight
+        """
+    )
+    texts = [text for _, _, text in each_fix(source) if "npu_rms_norm" in text]
+    assert texts
+    for text in texts:
+        assert "h[..., :4] =" in text
+        assert "h[..., 6:] =" in text
+        assert "square" not in text

@@ -1,7 +1,7 @@
 """Which statements are without use once an expression is replaced."""
 
 import ast
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from npulens.graphs.definitions import inner_statements
 from npulens.graphs.frames import Evaluated
@@ -51,7 +51,7 @@ def needless_statements(
             )
         }
         found |= _emptied(record.function.node.body, removed | found, values) - removed
-        found |= _stores(wanted - removed, dead, record) - removed - stays
+        found |= _stores(wanted - removed, dead, stays, record) - removed
         if not found:
             break
         removed |= found
@@ -96,14 +96,19 @@ def _is_of_torch(item: ast.withitem, values: Mapping[int, Node]) -> bool:
     return called.operator == LIBRARY and str(called.label).startswith("torch.")
 
 
-def _stores(wanted: set[ast.stmt], dead: set[ast.Name], record: Evaluated) -> set[ast.stmt]:
-    """Assignments to parts of a new tensor that nothing but such assignments has use for."""
+def _stores(
+    wanted: set[ast.stmt], dead: set[ast.Name], stays: Collection[ast.AST], record: Evaluated
+) -> set[ast.stmt]:
+    """Assignments to parts of a new tensor that nothing but such assignments has use for.
+
+    Where one of them stays, the tensor is needed as they leave it.
+    """
     found: set[ast.stmt] = set()
     for statement in wanted:
         filling = _filling(statement, record)
         readers = {name for name, binders in record.loads.items() if filling & {*binders}} - dead
         stores = {_store_of(reader, record) for reader in readers}
-        if None not in stores:
+        if None not in stores and (filling | stores).isdisjoint(stays):
             found |= {store for store in stores if store is not None}
             found |= {each for each in filling if _owner(each) is not None}
     return found

@@ -17,6 +17,7 @@ from npulens.fused.writable_values import Sources, atom
 from npulens.graphs.definitions import attributes_without_value, inner_statements
 from npulens.graphs.frames import Evaluated
 from npulens.graphs.functions import Evaluator
+from npulens.graphs.modules import INSTANCE
 from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, INPUT, Node, stripped
 from npulens.graphs.ranks import rank_of
 from npulens.syntax.walking import nodes_below
@@ -122,7 +123,7 @@ class Rewriter:
         if projected.operator != "apply" or projected.operands[0].operator != ATTRIBUTE:
             return None
         made = self._evaluator.initial(projected.operands[0])
-        if made is None or not isinstance(made.label, tuple):
+        if made is None or made.operator != INSTANCE or not isinstance(made.label, tuple):
             return None
         name, keywords, _ = made.label
         if str(name).rpartition(".")[2] not in ("Linear", "Conv1d", "Conv2d"):

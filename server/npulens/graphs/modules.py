@@ -13,7 +13,7 @@ _ROOT_MEAN_SQUARE_NORMS = frozenset({"torch.nn.RMSNorm", "torch.nn.modules.norma
 _NORM_PARAMETERS = ("normalized_shape", "eps", "elementwise_affine")
 _MODULE = "module"
 _SEQUENTIAL = "sequential"
-_INSTANCE = "instance"
+INSTANCE = "instance"
 _PARAMETER = "parameter"
 
 
@@ -39,7 +39,7 @@ class Modules(TensorOperations):
         if tail == "Identity":
             return self.graph.node(_SEQUENTIAL, ())
         label = (name, tuple(call.keywords), self.number_of(call.node))
-        return self.graph.node(_INSTANCE, call.arguments, label)
+        return self.graph.node(INSTANCE, call.arguments, label)
 
     def _module_result(self, module: Node, argument: Node, frame: Frame) -> Node | None:
         """What a module whose constructor is known computes of one tensor."""
@@ -80,7 +80,7 @@ class Modules(TensorOperations):
         self, module: Node, called: Node, argument: Node, frame: Frame
     ) -> Node | None:
         """What an `nn.RMSNorm` stored in an attribute computes: its weight is read from there."""
-        if module.operator != _INSTANCE or not isinstance(module.label, tuple):
+        if module.operator != INSTANCE or not isinstance(module.label, tuple):
             return None
         name, given, _ = module.label
         if name not in _ROOT_MEAN_SQUARE_NORMS:
