@@ -97,7 +97,7 @@ TEXTS: dict[str, tuple[Maker, int]] = {
     ),
     "joins in a loop": (
         lambda n: "def f(x, y):\n for i in y:\n" + "  x = torch.cat([x, i])\n" * n,
-        2000,
+        400,  # few enough that no budget ends it
     ),
     "or": (lambda n: "x = " + " or ".join(["torch.cuda"] * n) + "\nx.synchronize()\n", 1000),
     "doubled strings": (
@@ -186,17 +186,25 @@ TEXTS: dict[str, tuple[Maker, int]] = {
     "lambdas": (lambda n: "x = " + "lambda: " * n + "y.cuda()\n", 80),
     "decorators": (repeated("@torch.cuda.x\n", "def f(): pass\n"), 1000),
     "decorators of nothing": (repeated("@torch.cuda.x\n", "x.cuda()\n"), 1000),
+    "blocks too deep for Python": (
+        lambda n: "".join(" " * i + "if a:\n" for i in range(n)) + " " * n + "x.cuda()\n",
+        150,
+    ),
     "blocks": (
         lambda n: "".join(" " * i + "if a:\n" for i in range(n)) + " " * n + "x.cuda()\n",
-        45,
+        30,
     ),
     "open blocks": (
         lambda n: "".join(" " * i + "if a:\n" for i in range(n)) + " " * n + "x.cuda(\n",
         45,
     ),
+    "functions too deep for Python": (
+        lambda n: "".join(" " * i + f"def f{i}():\n" for i in range(n)) + " " * n + "x.cuda()\n",
+        150,
+    ),
     "functions": (
         lambda n: "".join(" " * i + f"def f{i}():\n" for i in range(n)) + " " * n + "x.cuda()\n",
-        45,
+        30,
     ),
     "Python 2": (repeated('print "x"\nx.cuda()\n'), 1000),
     "Python 2 in functions": (

@@ -21,6 +21,7 @@ from npulens.graphs.definitions import (
 from npulens.graphs.interfaces import CONSTRUCTORS
 from npulens.shapes.evaluation.elsewhere import Elsewhere
 from npulens.shapes.evaluation.tensor_evidence import annotated, known_names, targets_of
+from npulens.shapes.evaluation.tensor_growth import Walks
 from npulens.shapes.values.events import Event, Recorder
 from npulens.shapes.values.shape_rules import HOST_READ
 from npulens.shapes.values.shape_values import (
@@ -108,6 +109,7 @@ class Session:
         visited: The functions that the current one rests on.
         passed_arguments: What calls within a class pass to its methods.
         definers: The functions that define nested functions and lambdas, whoever calls those.
+        walks: What is in loops and functions where tensors may grow.
         is_flat: Calls of functions of the file are not looked into.
     """
 
@@ -128,6 +130,7 @@ class Session:
     visited: list[ast.AST] = field(default_factory=list)
     passed_arguments: list[PassedArguments] = field(default_factory=list)
     definers: dict[ast.AST, FunctionHere] = field(default_factory=dict)
+    walks: Walks = field(default_factory=Walks)
     is_flat: bool = False
     calls: int = 0
     steps: int = 0

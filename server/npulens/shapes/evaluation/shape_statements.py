@@ -87,14 +87,14 @@ class Statements(Binding):
             self.bind(target, value)
             self.name_dimensions(target, node.value)
         joins = isinstance(node.value, ast.Call) and self.qualified(node.value.func) in JOINS
-        if joins and grows(node, self.around, self.function):
-            is_collected = only_collects(node, self.around)
+        if joins and grows(node, self.around, self.function, self.session.walks):
+            is_collected = only_collects(node, self.around, self.session.walks)
             self.rare += is_collected
             found = self.report(
                 GROWING_TENSOR, node, message("shape.preallocate"), GROWTH_COST, synchronizes=False
             )
             self.rare -= is_collected
-            for user in users(node, self.around):
+            for user in users(node, self.around, self.session.walks):
                 self.uses(found, user)
         return True
 

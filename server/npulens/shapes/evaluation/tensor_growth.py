@@ -1,6 +1,7 @@
 """Tensors that are joined with more of their kind again and again, as caches of generation are."""
 
 import ast
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from npulens.graphs.definitions import FunctionHere
@@ -16,7 +17,65 @@ JOINS = frozenset(
 )
 
 
-def grows(node: ast.Assign, loops: Sequence[ast.stmt], function: FunctionHere) -> bool:
+class Walked:
+    """What is assigned and given to calls in a loop or function, which is walked through once."""
+
+    def __init__(self, place: ast.AST) -> None:
+        self.calls: defaultdict[str, list[ast.Call]] = defaultdict(list)
+        """The calls that are given a name, each as often as it is."""
+        self._values: defaultdict[str, list[tuple[ast.expr, ast.expr]]] = defaultdict(list)
+        self._names: defaultdict[str, list[ast.Name]] = defaultdict(list)
+        for part in nodes_below(place):
+            if isinstance(part, ast.Assign):
+                for target in part.targets:
+                    self._values[ast.unparse(target)].append((target, part.value))
+            elif isinstance(part, ast.Name):
+                self._names[part.id].append(part)
+            elif isinstance(part, ast.Call):
+                for given in (*part.args, *(keyword.value for keyword in part.keywords)):
+                    if isinstance(given, ast.Name):
+                        self.calls[given.id].append(part)
+
+    def assigned(self, target: ast.expr) -> Iterator[ast.expr | None]:
+        """What else is assigned to a target; `None` if that is not plain."""
+        plain = {target}
+        for other, value in self._values.get(ast.unparse(target), ()):
+            if other is not target:
+                yield value
+            plain.add(other)
+        for name in self._names.get(getattr(target, "id", ""), ()):
+            if isinstance(name.ctx, ast.Store) and name not in plain:
+                yield None
+
+    def is_assigned(self, target: ast.expr) -> bool:
+        """Whether anything else is assigned to a target."""
+        return any(True for _ in self.assigned(target))
+
+    def is_read(self, name: str, apart_from: set[ast.AST]) -> bool:
+        """Whether a name is read anywhere but in some nodes."""
+        return any(
+            isinstance(part.ctx, ast.Load) and part not in apart_from
+            for part in self._names.get(name, ())
+        )
+
+
+class Walks:
+    """Loops and functions that were walked through, each once however many tensors grow in it."""
+
+    def __init__(self) -> None:
+        self._walked: dict[ast.AST, Walked] = {}
+
+    def of(self, place: ast.AST) -> Walked:
+        """What is in a loop or function."""
+        found = self._walked.get(place)
+        if found is None:
+            found = self._walked[place] = Walked(place)
+        return found
+
+
+def grows(
+    node: ast.Assign, loops: Sequence[ast.stmt], function: FunctionHere, walks: Walks
+) -> bool:
     """Whether `x = torch.cat([x, y])` makes something longer each time that it is reached.
 
     A local name does if a loop around does not make it anew; what belongs to `self` stays from
@@ -26,6 +85,7 @@ def grows(node: ast.Assign, loops: Sequence[ast.stmt], function: FunctionHere) -
         node: The assignment of a call that joins tensors.
         loops: The loops around it, the innermost last.
         function: The function that it is in.
+        walks: What is known of loops and functions.
     """
     target = node.targets[0]
     if not (isinstance(target, (ast.Name, ast.Attribute, ast.Subscript)) and _has_part(node)):
@@ -34,7 +94,7 @@ def grows(node: ast.Assign, loops: Sequence[ast.stmt], function: FunctionHere) -
     if root is None:
         return False
     if root.root == function.receiver and root.path:
-        assigned = _assigned(function.node, target)
+        assigned = walks.of(function.node).assigned(target)
         return not any(isinstance(value, ast.Subscript) for value in assigned)  # a part of it
     turned = [
         loop
@@ -43,10 +103,10 @@ def grows(node: ast.Assign, loops: Sequence[ast.stmt], function: FunctionHere) -
         and not runs_once(loop, function)
         and not _is_over_layers(loop, function)
     ]
-    if not turned or [*_assigned(turned[-1], target)]:
+    if not turned or walks.of(turned[-1]).is_assigned(target):
         return False
     owner = ast.Name(root.root, ast.Store())
-    return isinstance(target, ast.Name) or not [*_assigned(turned[-1], owner)]
+    return isinstance(target, ast.Name) or not walks.of(turned[-1]).is_assigned(owner)
 
 
 def _is_over_layers(loop: ast.stmt, function: FunctionHere) -> bool:
@@ -68,14 +128,12 @@ def _listed(node: ast.expr) -> ast.expr:
     return node
 
 
-def users(node: ast.Assign, loops: Sequence[ast.stmt]) -> Iterator[ast.Call]:
+def users(node: ast.Assign, loops: Sequence[ast.stmt], walks: Walks) -> Iterator[ast.Call]:
     """The calls in the innermost loop that take what grows."""
-    target = ast.unparse(node.targets[0])
-    for part in nodes_below(loops[-1]) if loops else ():
-        if isinstance(part, ast.Call) and part is not node.value:
-            given = [*part.args, *(keyword.value for keyword in part.keywords)]
-            if any(isinstance(g, ast.Name) and g.id == target for g in given):
-                yield part
+    name = getattr(node.targets[0], "id", None)
+    if loops and name is not None:
+        calls = dict.fromkeys(walks.of(loops[-1]).calls.get(name, ()))
+        yield from (call for call in calls if call is not node.value)
 
 
 def _has_part(node: ast.Assign) -> bool:
@@ -87,7 +145,7 @@ def _has_part(node: ast.Assign) -> bool:
     return len(parts.elts) > 1 and any(ast.unparse(part) == target for part in parts.elts)
 
 
-def only_collects(node: ast.Assign, loops: Sequence[ast.stmt]) -> bool:
+def only_collects(node: ast.Assign, loops: Sequence[ast.stmt], walks: Walks) -> bool:
     """Whether a counted loop puts something together and does not compute with it.
 
     The branches of a block are: what is made of them has the same shape in each step.
@@ -96,25 +154,7 @@ def only_collects(node: ast.Assign, loops: Sequence[ast.stmt]) -> bool:
     if name is None or not loops or isinstance(loops[-1], ast.While):
         return False
     joined = set(ast.iter_child_nodes(value.args[0])) if isinstance(value, ast.Call) else set()
-    return not any(
-        isinstance(part, ast.Name) and part.id == name and isinstance(part.ctx, ast.Load)
-        for part in nodes_below(loops[-1])
-        if part not in joined
-    )
-
-
-def _assigned(place: ast.AST, target: ast.expr) -> Iterator[ast.expr | None]:
-    """What else is assigned to a target in a loop or function; `None` if that is not plain."""
-    text, name = ast.unparse(target), getattr(target, "id", None)
-    plain: set[ast.AST] = {target}
-    for part in nodes_below(place):
-        if isinstance(part, ast.Assign):
-            same = [each for each in part.targets if ast.unparse(each) == text]
-            if same and target not in same:
-                yield part.value
-            plain.update(same)
-        elif isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store) and part.id == name:
-            yield from () if part in plain else (None,)
+    return not walks.of(loops[-1]).is_read(name, joined)
 
 
 def _is_counted_by(target: ast.expr, loop: ast.stmt) -> bool:
