@@ -94,6 +94,10 @@ WITHOUT_QUOTES = [
     'subprocess.check_output([⟦NPU609:"nvidia-smi"⟧, "-L"])',
     f'os.environ[⟦NPU917:"TASK_QUEUE_ENABLE"⟧] = "0"\n{TRAINING}',
     f'os.environ.setdefault(⟦NPU917:"ASCEND_LAUNCH_BLOCKING"⟧, "1")\n{TRAINING}',
+    'os.environ[⟦NPU908:"HCCL_CONNECT_TIMEOUT"⟧] = "30min"',
+    'def f():\n    os.environ.setdefault(⟦NPU908:"HCCL_RDMA_SL"⟧, "9")',
+    'os.environ.update(⟦NPU908:HCCL_DETERMINISTIC⟧="1")',
+    'env = {**os.environ, ⟦NPU908:"PYTORCH_NPU_ALLOC_CONF"⟧: "expandable_segment:True"}',
 ]
 NOT_FOUND = [
     "def repeatable():\n    os.environ['CUDA_LAUNCH_BLOCKING'] = '1'\n"
@@ -106,6 +110,9 @@ NOT_FOUND = [
     'os.environ["CUDA_DEVICE_MAX_CONNECTIONS"] = "1"',
     'os.environ["MY_CUDA_VISIBLE_DEVICES"] = "0"',
     'os.environ["TASK_QUEUE_ENABLE"] = "0"',
+    'os.environ["TORCH_HCCL_ASYNC_ERROR_HANDLING"] = "3"',
+    'os.environ["HCCL_CONNECT_TIMEOUT"] = str(minutes * 60)',
+    'names = {"HCCL_CONNECT_TIMEOUT": seconds}',
     f'os.environ["TASK_QUEUE_ENABLE"] = "2"\n{TRAINING}',
     f'def debug():\n    os.environ["ASCEND_LAUNCH_BLOCKING"] = "1"\n{TRAINING}',
     f'os.environ["ASCEND_LAUNCH_BLOCKING"] = flag\n{TRAINING}',

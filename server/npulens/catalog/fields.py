@@ -149,6 +149,16 @@ def read_constants(value: object) -> dict[str, Any]:
     return value
 
 
+def read_choices(value: object) -> dict[str, tuple[Any, ...]]:
+    """Parameters with the values that each takes, Python constants."""
+    if not isinstance(value, dict) or not all(isinstance(v, list) for v in value.values()):
+        raise refused(value, "format.choices")
+    for name, constants in value.items():
+        for constant in constants:
+            read_constants({name: constant})
+    return {name: tuple(constants) for name, constants in value.items()}
+
+
 def read_version(value: object) -> TorchVersion:
     if not isinstance(value, str) or not re.fullmatch(r"\d{1,3}\.\d{1,3}", value):
         raise refused(value, "format.version")

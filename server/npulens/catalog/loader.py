@@ -7,6 +7,7 @@ from pathlib import Path
 
 from npulens.catalog.model import Rule
 from npulens.catalog.native_table import native_table, read_verified
+from npulens.catalog.npu_tables import MembersEntry, NpuTable, SignatureEntry
 from npulens.catalog.pattern_files import read_pattern_files
 from npulens.catalog.rule_file import CatalogueError, RuleFile
 from npulens.catalog.sections import (
@@ -14,10 +15,12 @@ from npulens.catalog.sections import (
     ENVIRONMENT,
     LAUNCH,
     LIBRARIES,
+    MEMBERS,
     METHODS,
     OPERATORS,
     PARAMETERS,
     PLAIN,
+    SIGNATURES,
     SYMBOLS,
 )
 from npulens.catalog.shipped_rules import rules_folder, shipped_rules
@@ -107,8 +110,21 @@ def _read(folder: Path, extra_files: Sequence[Path]) -> Catalogue:
             for place in Place
         },
         operators=operators,
+        npu=_npu_table(files, rules),
         conditions=read_conditions(folder),
     )
+
+
+def _npu_table(files: Sequence[RuleFile], rules: dict[str, Rule]) -> NpuTable:
+    members: dict[str, MembersEntry] = {}
+    signatures: dict[str, SignatureEntry] = {}
+    for file in files:
+        for fields in file.entries(MEMBERS, rules):
+            names = frozenset(fields.pop("names"))
+            members[fields["owner"]] = MembersEntry(names=names, **fields)
+        for fields in file.entries(SIGNATURES, rules):
+            signatures[fields["callable"]] = SignatureEntry(**fields)
+    return NpuTable(members, signatures)
 
 
 def _places(entry: LaunchEntry) -> tuple[Place, ...]:

@@ -13,6 +13,7 @@ from npulens.catalog.fields import (
     matching,
     one_of,
     read_applicability,
+    read_choices,
     read_code,
     read_constants,
     read_example,
@@ -295,6 +296,50 @@ OPERATORS = Section(
     },
     {"method": False, "waits": True, "when": When.ALWAYS, "size": 0},
 )
+MEMBERS = Section(
+    "members",
+    ("owner",),
+    {
+        "owner": read_qualified_name,
+        "rule": read_string,
+        "names": list_of(read_name, "format.names"),
+        "prefix": read_name,
+        "grows": read_flag,
+        "renamed": read_constants,
+        "source": read_string,
+    },
+    {"prefix": "", "grows": False, "renamed": {}},
+)
+SIGNATURES = Section(
+    "signatures",
+    ("callable",),
+    {
+        "callable": matching(rf"\.{NAME}|{QUALIFIED_NAME}", "format.name-or-method"),
+        "rule": read_string,
+        "parameters": list_of(read_name, "format.names"),
+        "positional": read_position,
+        "grows": read_flag,
+        "dictionary": read_flag,
+        "renamed": read_constants,
+        "drops": list_of(read_name, "format.names"),
+        "types": read_constants,
+        "choices": read_choices,
+        "older": list_of(read_name, "format.names"),
+        "note": read_localized,
+        "source": read_string,
+    },
+    {
+        "positional": None,
+        "grows": False,
+        "dictionary": False,
+        "renamed": {},
+        "drops": (),
+        "types": {},
+        "choices": {},
+        "older": (),
+        "note": None,
+    },
+)
 SECTIONS = (
     RULES,
     SYMBOLS,
@@ -306,4 +351,6 @@ SECTIONS = (
     ENVIRONMENT,
     LAUNCH,
     OPERATORS,
+    MEMBERS,
+    SIGNATURES,
 )

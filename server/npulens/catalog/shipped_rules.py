@@ -6,8 +6,8 @@ from npulens.catalog.compiled_tables import CompiledTables, data_folder
 from npulens.catalog.messages import message
 from npulens.catalog.rule_file import CatalogueError, RuleFile, read_content
 
-LIMITS = "native/limits.json"
-"""What PyTorch's own APIs do on the NPU; generated, and JSON for its size."""
+_GENERATED = ("native/limits.json", "native/npu_names.json")
+"""What PyTorch's own APIs do on the NPU, and what torch_npu has; JSON for its size."""
 
 
 def rules_folder() -> Path:
@@ -31,4 +31,4 @@ def shipped_rules(folder: Path) -> list[RuleFile]:
     except (OSError, ValueError) as error:
         raise CatalogueError(message("error.no-rule-files", folder=folder)) from error
     files = [RuleFile.of(content, label) for label, content in contents]
-    return [*files, RuleFile.read(folder / LIMITS, f"rules/{LIMITS}")]
+    return files + [RuleFile.read(folder / name, f"rules/{name}") for name in _GENERATED]

@@ -14,6 +14,7 @@ from npulens.catalog.model import (
     TorchVersion,
 )
 from npulens.catalog.native_tables import NativeTable
+from npulens.catalog.npu_tables import NO_NPU_TABLE, NpuTable
 from npulens.catalog.rule_properties import WITH_OTHER_WAYS, LibraryState
 from npulens.catalog.verdict_tables import NO_CONDITIONS, ConditionTable
 
@@ -298,6 +299,8 @@ class Catalogue:
     """What has shapes that depend on data or waits for the device, by qualified name."""
     conditions: ConditionTable = NO_CONDITIONS
     """What conditions come to on an NPU."""
+    npu: NpuTable = NO_NPU_TABLE
+    """What the software of the NPU has."""
     missing_libraries: frozenset[str] = field(init=False)
     """The roots of packages that cannot be imported where there is no CUDA."""
     optional_libraries: frozenset[str] = field(init=False)
@@ -342,6 +345,7 @@ class Catalogue:
         words = {"cuda", "nccl", "npu", "torch_npu", *self.methods, *self.environment}
         words |= CHECKED_WORDS
         words |= self.called_names
+        words |= self.npu.roots - {"torch"}
         by_name = {place: EntryNames(entries) for place, entries in self.launch.items()}
         object.__setattr__(self, "launch_names", by_name)
         variables = (entry.name for entry in self.launch.get(Place.VARIABLE, ()))
@@ -412,12 +416,12 @@ _OTHER_WORDS = (
     *("paged_adamw_8bit", "paged_adamw_32bit", "paged_lion_8bit", "paged_lion_32bit"),
     *("adamw_apex_fused", "use_8bit_adam", "load_8bit", "tf32"),
     *("zero_quantized_weights", "zero_quantized_gradients"),
-    *("CUDA", "ShardedGradScaler"),
+    *("CUDA", "ShardedGradScaler", "environ", "putenv"),
 )
 """What advice on speed is about, see `checks/python/launching/performance.py`; `nvidia-smi` and
 scripts for a scheduler; what a `setup.py` requires; what Ray and Lightning get;
 double precision; settings by their names, or the values of those with common ones; the text of
-an error, and the scaler of FSDP."""
+an error, the scaler of FSDP, and where variables of the NPU are set."""
 
 _OTHER_PARTS = frozenset({"load"})
 """Last parts of names that a check looks at and no table lists: `torch.load`."""

@@ -4,7 +4,7 @@ import ast
 from functools import lru_cache
 
 from npulens.checks import references
-from npulens.checks.python.apis import layout, mapped_calls, native, switches
+from npulens.checks.python.apis import layout, mapped_calls, native, npu_names, switches
 from npulens.checks.python.devices import (
     capabilities,
     checkpoints,
@@ -82,6 +82,11 @@ _TABLE: tuple[tuple[Check, tuple[type[ast.AST], ...]], ...] = (
     (references.imported_name, (ast.Name,)),
     (library_uses.imported_name, (ast.Name,)),
     (import_statements.imported, (ast.Import, ast.ImportFrom)),
+    (npu_names.member, (ast.Attribute,)),
+    (npu_names.entered, (ast.With,)),
+    (npu_names.imported, (ast.ImportFrom,)),
+    (npu_names.called, (ast.Call,)),
+    (npu_names.assigned, (ast.Assign,)),
     (methods.referenced, (ast.Attribute,)),
     (methods.called, (ast.Call,)),
     (methods.assigned, (ast.Assign,)),

@@ -17,6 +17,9 @@ _DECISIVE_WORDS = {
     "apex": ("apex.", re.compile(r"(?<!import )(?<!from )\bapex\.[a-z]")),
     "seeds": ("torch.manual_seed(", None),
     "capability": ("get_device_capability", None),
+    "torch_npu": ("torch_npu", None),
+    "torch.npu": ("torch.npu", None),
+    "msprobe": ("msprobe", None),
     "cudnn tf32 off": ("cudnn.allow_tf32", re.compile(r"cudnn\.allow_tf32[ \t]*=(?![ \t]*True\b)")),
 }
 """By name a word that a text must have, and the pattern that it must have then."""
@@ -32,8 +35,9 @@ def decisive_words_in(text: str) -> frozenset[str]:
     Returns:
         Some of `epochs` (a loop over them), `elastic launcher` (a variable of torchrun),
         `ray` (is imported), `apex` (is used, beside imports), `setup` (of a package), `megatron`
-        (the library), `seeds` (of all devices are set), `capability` (of a card is read) and
-        `cudnn tf32 off` (TF32 of convolutions is set to anything but `True`).
+        (the library), `seeds` (of all devices are set), `capability` (of a card is read),
+        `torch_npu`, `torch.npu`, `msprobe` (are named) and `cudnn tf32 off` (TF32 of convolutions
+        is set to anything but `True`).
     """
     return frozenset(
         name

@@ -3,8 +3,9 @@
 import ast
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 
-from npulens.catalog.model import Applicability, Edit, Finding, Fix, MigrationStyle
+from npulens.catalog.model import Applicability, Edit, Finding, Fix, MigrationStyle, Severity
 from npulens.catalog.tables import EnvironmentEntry, Place
 from npulens.checks.context import Context
 from npulens.checks.other_files.any_device import variable_by_hand
@@ -109,7 +110,7 @@ def call(node: ast.Call, scope: Scope, context: Context) -> None:
 def dictionary(node: ast.Dict, scope: Scope, context: Context) -> None:
     """`{**os.environ, "CUDA_VISIBLE_DEVICES": "0"}`."""
     for key, value in zip(node.keys, node.values, strict=True):
-        if isinstance(key, ast.Constant) and _is_known(key.value, context):
+        if isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value.isupper():
             _set(key, value, scope, context)
 
 
@@ -125,11 +126,14 @@ def _makes_environment(callee: ast.expr) -> bool:
 
 def _keyword(keyword: ast.keyword, scope: Scope, context: Context) -> None:
     """`dict(os.environ, CUDA_VISIBLE_DEVICES="0")`; the name of a keyword has no node."""
-    entry = context.catalogue.variable(keyword.arg or "")
-    if entry is None:
-        return
+    name = keyword.arg or ""
+    entry = context.catalogue.variable(name)
     start = context.span(keyword).start
-    span = Span(start, start + len(entry.variable))
+    span = Span(start, start + len(name))
+    if entry is None:
+        if isinstance(keyword.value, ast.Constant) and name.isupper():
+            _npu_variable(name, str(keyword.value.value), span, scope, context)
+        return
     if entry.becomes is None and not _is_wish(keyword, keyword.value, context):
         context.settle(span, "no-effect")
     _report(entry, span, _applicability(entry, keyword.value), scope, context)
@@ -163,9 +167,8 @@ def _set(name: ast.expr, value: ast.expr, scope: Scope, context: Context) -> Non
         ):
             context.settle(context.span(name), "no-effect")
         _report(entry, context.span(name), _applicability(entry, value), scope, context)
-    elif isinstance(value, ast.Constant) and scope is context.module and context.facts.signs.trains:
-        # A function may be the one that is called for debugging.
-        _slow(name.value, str(value.value), context.span(name), context)
+    elif isinstance(value, ast.Constant):
+        _npu_variable(name.value, str(value.value), context.span(name), scope, context)
 
 
 def _is_unconditional(node: ast.AST, context: Context) -> bool:
@@ -180,11 +183,16 @@ def _applicability(entry: EnvironmentEntry, value: ast.expr) -> Applicability:
     return value_applicability(entry, [value.value])
 
 
-def _slow(name: str, value: str, span: Span, context: Context) -> None:
-    """A value of an NPU variable that costs speed."""
+def _npu_variable(name: str, value: str, span: Span, scope: Scope, context: Context) -> None:
+    """A value that a variable of the NPU does not take; of a script that trains, a slow one."""
     report = LaunchReport(context.code.text, context.catalogue, style=context.target.style)
-    if report.look_up(Place.VARIABLE, name, value, span, span):
-        _take_over(report.findings, context)
+    report.look_up(Place.VARIABLE, name, value, span, span)
+    # A function may be the one that is called for debugging.
+    is_advice_wanted = scope is context.module and context.facts.signs.trains
+    for finding in report.findings:
+        if is_advice_wanted or finding.rule.severity is not Severity.HINT:
+            named = {**finding.arguments, "symbol": name}
+            _take_over([replace(finding, arguments=named)], context)
 
 
 def _report(
