@@ -4,6 +4,7 @@ The facts are in `instrumentation.json` of the folder that `make_coverage_page.p
 in sections; where all entries of one are left out for the same reason, the section says it once.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -14,7 +15,7 @@ PRECISION_TOOL = "setting up the precision tools; nothing in GPU code asks for i
 PROFILING_TOOL = "setting up the profiler; nothing in GPU code asks for it"
 RESULTS = "about reading results, not about code"
 OF_NPU_CODE = "mistakes in code that is written for the NPU"
-SUITE = "MindSpeed and Megatron options; a script for the suites is ported with them"
+SUITE = "about setting the suites up, or left to them: no mistake that a script shows"
 OPERATION = "about running a cluster or a machine, not about code"
 NPU_ONLY = "set on the NPU only; no CUDA code names it"
 UNREAD = "only the name is known"
@@ -65,6 +66,12 @@ COVERED: dict[str, tuple[str, ...]] = {
 }
 """Entries with the names of the rules that say what they say, at least of GPU code."""
 
+SUITE_RULE = "suite-option"
+_SUITE = re.compile(
+    r"suites (?:--|relation |ms\.sh\.(?:[1-9]|10|11)\Z|llm\.deprecated|options known by name)"
+)
+"""Options of the training suites, what goes together, and names that are misspelt."""
+
 SECTIONS = {
     "corrected name": NEVER_WRITTEN,
     "lint": OF_NPU_CODE,
@@ -110,10 +117,10 @@ EXCEPTIONS = {
     "distributed dist.pg_options": NPU_TUNING,
     "distributed dist.async_error": NPU_ONLY,
     "distributed dist.ranktable": NPU_ONLY,
-    "suites --distributed-backend": "takes `nccl` only, so it must not be reported",
-    "suites ms.sh.11": "takes `nccl` only, so it must not be reported",
     "suites ms.sh.12": "`CUDA_DEVICE_MAX_CONNECTIONS` has to stay, so it must not be reported",
-    "suites options known by name": "tables of names and defaults without a meaning",
+    "suites ms.sh.13": "the option has its way in any case",
+    "suites relation 04 of --virtual-optimizer": "no release has the other option",
+    "suites relation 37 of --compress-optimizer": "no release has the other option",
     "determinism ATB_MATMUL_SHUFFLE_K_ENABLE": UNREAD,
     "determinism HCCL_INTRA_ROCE_ENABLE / HCCL_INTRA_PCIE_ENABLE": OPERATION,
     "determinism phase migration": KNOWLEDGE,
@@ -128,6 +135,13 @@ EXCEPTIONS = {
     "performance GLOO_SOCKET_IFNAME, TOKENIZERS_PARALLELISM=false, OMP_NUM_THREADS=1": AS_ON_GPU,
 }
 """Entries that are left out for another reason than their section."""
+
+
+def rules_of(entry: str) -> tuple[str, ...]:
+    """The names of the rules that say what an entry says."""
+    if _SUITE.match(entry) is not None and entry not in EXCEPTIONS:
+        return (SUITE_RULE,)
+    return COVERED.get(entry, ())
 
 
 def entries(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -101,7 +101,7 @@ def rules_for(file: str, entry: str, catalogue: Catalogue) -> tuple[str, ...]:
         names = SHIM_POINTS[entry]
         return _named(names, catalogue) if isinstance(names, tuple) else ()
     if file == instrumentation_coverage.FILE:
-        return _named(instrumentation_coverage.COVERED.get(entry, ()), catalogue)
+        return _named(instrumentation_coverage.rules_of(entry), catalogue)
     if entry in WRITTEN:
         rule = catalogue.rule_named(WRITTEN[entry])
         return () if rule is None else (rule.code,)

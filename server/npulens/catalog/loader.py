@@ -21,9 +21,12 @@ from npulens.catalog.sections import (
     PARAMETERS,
     PLAIN,
     SIGNATURES,
+    SUITE,
+    SUITE_NAMES,
     SYMBOLS,
 )
 from npulens.catalog.shipped_rules import rules_folder, shipped_rules
+from npulens.catalog.suite_tables import SuiteEntry, SuiteNames, SuiteTable
 from npulens.catalog.tables import (
     CallEntry,
     Catalogue,
@@ -74,6 +77,8 @@ def _read(folder: Path, extra_files: Sequence[Path]) -> Catalogue:
     calls: dict[str, dict[str, CallEntry]] = {}
     launch: dict[tuple[object, ...], LaunchEntry] = {}
     operators: dict[str, OperatorEntry] = {}
+    suite: dict[str, list[SuiteEntry]] = {}
+    suite_names: list[SuiteNames] = []
     for file in files:
         for fields in file.entries(LIBRARIES, rules):
             libraries[fields["symbol"]] = SymbolEntry(**fields)
@@ -94,6 +99,9 @@ def _read(folder: Path, extra_files: Sequence[Path]) -> Catalogue:
             launch[key] = LaunchEntry(**named)
         for fields in file.entries(OPERATORS, rules):
             operators[fields["operator"]] = OperatorEntry(**fields)
+        for fields in file.entries(SUITE, rules):
+            suite.setdefault(fields["option"], []).append(SuiteEntry(**fields))
+        suite_names += [SuiteNames(**fields) for fields in file.checked(SUITE_NAMES)]
     return Catalogue(
         rules={rule.code: rule for rule in sorted(rules.values(), key=lambda rule: rule.code)},
         symbols=symbols,
@@ -112,6 +120,7 @@ def _read(folder: Path, extra_files: Sequence[Path]) -> Catalogue:
         operators=operators,
         npu=_npu_table(files, rules),
         conditions=read_conditions(folder),
+        suite=SuiteTable({name: tuple(of) for name, of in suite.items()}, suite_names),
     )
 
 

@@ -33,6 +33,7 @@ from npulens.catalog.fields import (
 from npulens.catalog.messages import message
 from npulens.catalog.model import Applicability
 from npulens.catalog.rule_properties import Absent, LibraryState, Once, ReportTable, SettledBy, Tag
+from npulens.catalog.suite_tables import SuiteOwner, Takes
 from npulens.catalog.tables import Choice, Meaning, Place, When
 
 
@@ -340,6 +341,59 @@ SIGNATURES = Section(
         "note": None,
     },
 )
+_OPTION = r"--[A-Za-z][\w-]*"
+_CONDITION = rf"{_OPTION}(?: [^\s-]\S*)?"
+_read_option = matching(_OPTION, "format.option")
+_read_conditions = list_of(
+    matching(rf"{_CONDITION}(?: or {_CONDITION})*", "format.option-condition"), "format.texts"
+)
+SUITE = Section(
+    "suite",
+    ("option", "needs", "excludes", "choices", "renamed", "profits", "marks"),
+    {
+        "option": _read_option,
+        "owner": one_of(SuiteOwner),
+        "rule": read_string,
+        "needs": _read_conditions,
+        "excludes": _read_conditions,
+        "choices": list_of(read_string, "format.texts"),
+        "renamed": _read_option,
+        "when": _read_conditions,
+        "profits": _read_conditions,
+        "unless": _read_conditions,
+        "marks": read_flag,
+        "opens": read_flag,
+        "fix": read_applicability,
+        "severity": read_severity,
+        "note": read_localized,
+        "source": read_string,
+    },
+    {
+        "needs": (),
+        "excludes": (),
+        "choices": (),
+        "renamed": None,
+        "when": (),
+        "profits": (),
+        "unless": (),
+        "marks": False,
+        "opens": False,
+        "fix": Applicability.UNSAFE,
+        "severity": None,
+        "note": None,
+    },
+)
+SUITE_NAMES = Section(
+    "suite-names",
+    (),
+    {
+        "owner": one_of(SuiteOwner),
+        "takes": one_of(Takes),
+        "names": read_string,
+        "source": read_string,
+    },
+    {"owner": None},
+)
 SECTIONS = (
     RULES,
     SYMBOLS,
@@ -353,4 +407,6 @@ SECTIONS = (
     OPERATORS,
     MEMBERS,
     SIGNATURES,
+    SUITE,
+    SUITE_NAMES,
 )

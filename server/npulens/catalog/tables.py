@@ -16,6 +16,7 @@ from npulens.catalog.model import (
 from npulens.catalog.native_tables import NativeTable
 from npulens.catalog.npu_tables import NO_NPU_TABLE, NpuTable
 from npulens.catalog.rule_properties import WITH_OTHER_WAYS, LibraryState
+from npulens.catalog.suite_tables import SuiteTable
 from npulens.catalog.verdict_tables import NO_CONDITIONS, ConditionTable
 
 
@@ -301,6 +302,8 @@ class Catalogue:
     """What conditions come to on an NPU."""
     npu: NpuTable = NO_NPU_TABLE
     """What the software of the NPU has."""
+    suite: SuiteTable = field(default_factory=SuiteTable)
+    """Options of the training suites."""
     missing_libraries: frozenset[str] = field(init=False)
     """The roots of packages that cannot be imported where there is no CUDA."""
     optional_libraries: frozenset[str] = field(init=False)

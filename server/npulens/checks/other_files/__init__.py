@@ -10,6 +10,8 @@ for the NPU are left out, and what fixes write (`npu-smi`, `hccl`) decides nothi
 Makefiles are read as shell (`makefiles.py`); a variable that is run, as `$PIP_INSTALL torch`,
 means what it was set to. `dependencies.py` reads what is installed, also from TOML and INI;
 whether a version admits a release for the NPU is decided by packaging (`package_releases.py`).
+`command_options.py` gathers the options of a command through the variables of its script;
+`suite_options.py` judges those of Megatron-LM and MindSpeed.
 `configuration_files.py` reads settings; files of CI lead to information at most.
 `any_device.py` says what of all this the style `device-agnostic` writes.
 

@@ -293,6 +293,12 @@ class LaunchReport:
             return False
         return not any(map(self._contains, entry.unless))
 
+    def mentions(self, pattern: re.Pattern[str]) -> bool:
+        """Whether something is anywhere in the text; it is searched for once."""
+        if pattern.pattern not in self._words:
+            self._words[pattern.pattern] = pattern.search(self.text) is not None
+        return self._words[pattern.pattern]
+
     def _contains(self, word: str) -> bool:
         if word not in self._words:
             self._words[word] = word in self._around

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from npulens.catalog.tables import Place
+from npulens.checks.other_files.command_options import Part, ScriptVariables
 from npulens.checks.other_files.dependencies import cloned, requirement
 from npulens.checks.other_files.launch_report import VARIABLE_NAME, LaunchReport
 from npulens.checks.other_files.shell_arms import (
@@ -24,6 +25,7 @@ from npulens.checks.other_files.shell_programs import (
     python_code,
     scripts,
 )
+from npulens.checks.other_files.suite_options import suite_findings
 from npulens.syntax.shell import read_shell
 from npulens.syntax.shell_tree import Command, Word
 from npulens.text.spans import Span
@@ -100,6 +102,8 @@ class _Script:
     depth: int = 0
     values: dict[str, list[list[Atom]]] = field(default_factory=dict)
     """What variables are set to."""
+    variables: ScriptVariables = field(default_factory=ScriptVariables)
+    """What they hold where a command runs."""
 
 
 def shell_findings(
@@ -121,6 +125,7 @@ def _script(script: _Script, start: int, end: int) -> None:
     for command, _ in placed:
         _note_values(command, script)
     for each in placed:
+        script.variables.note(each[0], report.text, each[1].is_conditional)
         _command(each, script)
 
 
@@ -143,6 +148,7 @@ def command_words(report: LaunchReport, atoms: Sequence[Atom]) -> None:
         chain = programs(atoms)
         _run(chain, atoms, CommandContext(), report)
         _atoms(atoms, chain, _Script(report))
+        suite_findings(report, [Part(atom, True) for atom in atoms])
 
 
 def index_url(report: LaunchReport, atom: Atom) -> bool:
@@ -216,7 +222,8 @@ def _heredoc(command: Command, body: Span, script: _Script) -> None:
 def _nested(script: _Script, body: Span) -> None:
     """A script inside of a script, which may use its variables."""
     if script.depth < _DEEPEST_SCRIPT:
-        _script(_Script(script.report, script.depth + 1, script.values), *body)
+        inner = _Script(script.report, script.depth + 1, script.values, script.variables)
+        _script(inner, *body)
 
 
 def _scheduled(option: re.Match[str], report: LaunchReport) -> None:
@@ -266,6 +273,7 @@ def _command(placed: Placed, script: _Script) -> None:
         if not any(probed(command, text)):
             _run(chain, atoms, context, report)
         _atoms(atoms, chain, script)
+        suite_findings(report, script.variables.expanded(atoms))
         for _, span in inner:
             _nested(script, span)
         report.one_liners += python_code(command, text)

@@ -55,6 +55,7 @@ _LAUNCH_WORDS = (
         "compute-sanitizer",
     ),
     *("NPU_", "STREAM_MEMORY", "CPU_AFFINITY", "ACL_OP", "NUMBAPRO", "PER_STREAM_QUEUE"),
+    *("pretrain_", "posttrain_", "-parallel", "micro-batch", "seq-length", "train-iters"),
     *("COMBINED_ENABLE", "INF_NAN_MODE", "OOM_SNAPSHOT", "STREAMS_PER_DEVICE", "ACL_DEVICE_SYNC"),
 )
 _READ_WHOLE = frozenset({Kind.REQUIREMENTS, Kind.DOCKERFILE})
