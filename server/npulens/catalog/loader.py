@@ -94,7 +94,7 @@ def _read(folder: Path, extra_files: Sequence[Path]) -> Catalogue:
         for fields in file.entries(ENVIRONMENT, rules):
             environment[fields["variable"]] = EnvironmentEntry(**fields)
         for fields in file.entries(LAUNCH, rules):
-            key = (fields["place"], fields["name"], fields["value"])
+            key = tuple(fields[name] for name in LAUNCH.key)
             named = {name.replace("-", "_"): value for name, value in fields.items()}
             launch[key] = LaunchEntry(**named)
         for fields in file.entries(OPERATORS, rules):

@@ -145,6 +145,7 @@ class Rule:
         by_hand: Somebody has to write code, whatever the severity.
         unread: A file, or a part of it, could not be looked at.
         any_device: Its fixes are right whatever device there is.
+        of_npu: What it finds is written for the NPU, so that other code for it settles nothing.
         per_device: What it finds, or what its fixes write, is for one kind of device alone.
         verified_names: It needs the list of all APIs that the tables of torch_npu name.
         table: In which table of a report its findings are, `None` if in none.
@@ -171,6 +172,7 @@ class Rule:
     unread: bool = False
     any_device: bool = False
     per_device: bool = False
+    of_npu: bool = False
     verified_names: bool = False
     table: ReportTable | None = None
     tags: tuple[Tag, ...] = ()

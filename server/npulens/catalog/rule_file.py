@@ -209,7 +209,7 @@ def _read_pattern(name: str, value: str) -> str:
 
 
 def _require_quick(fields: Mapping[str, Any]) -> None:
-    for name in ("name", "value"):
+    for name in ("name", "value", "beside", "without"):
         if fields[name] is not None and not is_quick(_read_pattern(name, fields[name])):
             problem = message("format.not-quick", pattern=shown(fields[name]))
             raise FormatError(problem).in_field(name)

@@ -106,6 +106,7 @@ RULES = Section(
         "unread": read_flag,
         "any-device": read_flag,
         "per-device": read_flag,
+        "of-npu": read_flag,
         "verified-names": read_flag,
         "table": one_of(ReportTable),
         "tags": list_of(one_of(Tag), "format.tags"),
@@ -125,6 +126,7 @@ RULES = Section(
         "unread": False,
         "any-device": False,
         "per-device": False,
+        "of-npu": False,
         "verified-names": False,
         "table": None,
         "tags": (),
@@ -250,7 +252,7 @@ ENVIRONMENT = Section(
 )
 LAUNCH = Section(
     "launch",
-    ("place", "name", "value"),
+    ("place", "name", "value", "beside"),
     {
         "place": one_of(Place),
         "name": read_string,  # regular expressions, which those of a user have to be: `RuleFile`
@@ -262,6 +264,8 @@ LAUNCH = Section(
         "note": read_localized,
         "evidence": list_of(read_string, "format.texts"),
         "unless": list_of(read_string, "format.texts"),
+        "beside": read_string,
+        "without": read_string,
         "releases": list_of(read_string, "format.texts"),
         "any-device": read_string,
         "chooses": one_of(Choice),
@@ -275,6 +279,8 @@ LAUNCH = Section(
         "note": None,
         "evidence": (),
         "unless": (),
+        "beside": None,
+        "without": None,
         "releases": (),
         "any-device": None,
         "chooses": None,

@@ -225,6 +225,12 @@ class Place(str, Enum):
     SETTING = "setting"
     """A key in a file, an option of a command, or one that is on by being there."""
     VARIABLE = "variable"
+    TOGETHER = "together"
+    """A variable with another one that is set beside it."""
+    TOOL = "tool"
+    """A word or an option of one tool's command line: `msprobe compare -b`."""
+    TOOL_KEY = "tool-key"
+    """A key in the settings of one tool: `msprobe tensor.list`."""
 
 
 class Choice(str, Enum):
@@ -248,6 +254,9 @@ class LaunchEntry:
         becomes: What to write for the group of `value` or, without one, for the name; or `None`.
         evidence: Words of which one must be in the text for this to be meant.
         unless: Words of which none may be in the text.
+        beside: Regular expression for `name=value` of what is set or given beside it; one has to
+            match.
+        without: The same, of which none may match.
         releases: Those of a package that go with the NPU; a version that admits one is right.
         any_device: What to write in the place of `becomes` for all devices. Where that is what is
             written, nothing has to change for them.
@@ -264,6 +273,8 @@ class LaunchEntry:
     note: LocalizedText | None
     evidence: tuple[str, ...]
     unless: tuple[str, ...]
+    beside: str | None
+    without: str | None
     releases: tuple[str, ...]
     any_device: str | None
     chooses: Choice | None

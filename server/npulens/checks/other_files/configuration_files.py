@@ -7,6 +7,7 @@ from npulens.catalog.name_expressions import LONGEST_VALUE
 from npulens.catalog.tables import Place
 from npulens.checks.other_files.dependencies import dependency
 from npulens.checks.other_files.launch_report import LaunchReport
+from npulens.checks.other_files.script_variables import ScriptVariable, variables_together
 from npulens.checks.other_files.shell_commands import (
     command_words,
     image,
@@ -14,6 +15,7 @@ from npulens.checks.other_files.shell_commands import (
     shell_findings,
 )
 from npulens.checks.other_files.shell_programs import Atom
+from npulens.checks.other_files.tool_settings import tool_settings
 from npulens.syntax.settings import (
     Setting,
     ini_settings,
@@ -44,6 +46,7 @@ _TARGET_KEYS = frozenset({"_target_", "class_path", "_component_", "target"})
 _CONTAINER_KEYS = frozenset({"runargs", "docker_args"})
 _IN_MATRIX = re.compile(r"(pytorch|torch|torchvision|torchaudio|python)(?:[_-]?version)?s?")
 _RELEASE = re.compile(r"\d+(?:\.\d+)+")
+_NEXT_GROUP = re.compile(r"\n[ \t]*-[ \t]|\}")
 _ASSIGNED = re.compile(r"[A-Z][A-Z0-9_]{3,}(?==|\Z)")
 
 
@@ -53,6 +56,10 @@ def configuration_findings(report: LaunchReport, kind: Kind, path: str) -> None:
     of_tests = FileRole.IN_TESTS in file_role(path)
     for words in _lists(settings):
         command_words(report, words)
+    if not of_tests:
+        variables_together(report, list(_set_together(settings, report.text)))
+    if kind is Kind.JSON:
+        tool_settings(report, settings)
     for setting in settings:
         if not of_tests:
             _variable(setting, report)
@@ -83,6 +90,50 @@ def _variable(setting: Setting, report: LaunchReport) -> None:
         span = Span(setting.span.start, setting.span.start + match.end())
         if setting.key or value is not None or "env" in "".join(setting.parents[-1:]).lower():
             report.variable(span, value)
+
+
+def _set_together(settings: Sequence[Setting], text: str) -> Iterator[ScriptVariable]:
+    """The variables that each group of settings gives values: `env:` of one container, of one job.
+
+    They are those that follow each other below the same keys, up to the next element of a list.
+    """
+    block, end = 0, 0
+    around: tuple[str, ...] | None = None
+    for setting, following in zip(settings, (*settings[1:], None), strict=True):
+        if around is not None and setting.parents[: len(around)] != around:
+            around = None
+        found = _given(setting, following)
+        if found is None:
+            continue
+        is_next = (
+            setting.key in ("", "name") or _NEXT_GROUP.search(text, end, found[1].start) is None
+        )
+        if setting.parents != around or not is_next:
+            block += 1
+        around, end = setting.parents, found[2].span.end
+        yield ScriptVariable(*found, block=block)
+
+
+def _given(setting: Setting, following: Setting | None) -> tuple[str, Span, Atom] | None:
+    """A variable with its value: `A: b`, `- A=b`, `name: A` and `value: b`."""
+    if setting.is_block:
+        return None
+    if _ASSIGNED.fullmatch(setting.key):
+        return setting.key, setting.key_span, Atom(setting.span, setting.value)
+    match = _ASSIGNED.match(setting.value) if setting.key in ("", "name") else None
+    if match is None:
+        return None
+    span = Span(setting.span.start, setting.span.start + match.end())
+    if match.end() < len(setting.value):
+        start = span.end + 1
+        return (
+            match.group(),
+            span,
+            Atom(Span(start, setting.span.end), setting.value[match.end() + 1 :]),
+        )
+    if setting.key and following is not None and following.key == "value":
+        return match.group(), span, Atom(following.span, following.value)
+    return None
 
 
 def _of_matrix(setting: Setting, report: LaunchReport) -> None:

@@ -11,6 +11,7 @@ from npulens.checks.other_files.configuration_files import configuration_finding
 from npulens.checks.other_files.dependencies import requirement, requirement_lines
 from npulens.checks.other_files.launch_report import LaunchReport
 from npulens.checks.other_files.makefiles import makefile_findings
+from npulens.checks.other_files.script_variables import ScriptVariable, variables_together
 from npulens.checks.other_files.shell_commands import (
     command_words,
     image,
@@ -126,15 +127,19 @@ def _settled_image(text: str) -> str | None:
 
 def _dockerfile(report: LaunchReport) -> None:
     text, position = report.text, 0
+    stage, variables = 0, list[ScriptVariable]()
     while (found := _INSTRUCTION.search(text, position)) is not None:
         position = max(found.end(), found.start() + 1)
         name, span = found["name"].upper(), Span(*found.span("rest"))
         if name == "RUN" and (flags := _FLAGS.match(text, *span)) is not None:
             span = Span(flags.end(), span.end)
         if name == "FROM":
+            stage += 1
             _from(span, report)
         elif name in ("ENV", "ARG"):
-            _environment(span, report)
+            pairs = list(_environment(span, report))
+            if name == "ENV":
+                variables += [ScriptVariable(*pair, block=stage) for pair in pairs]
         elif name == "RUN" and (body := _BODY.search(text, *span)) is not None:
             ending = re.compile(rf"^[ \t]*{body[1]}[ \t\r]*$", re.MULTILINE)
             end = ending.search(text, span.end)
@@ -147,6 +152,7 @@ def _dockerfile(report: LaunchReport) -> None:
             _exec_form(span, report)
         else:
             shell_findings(report, *span)
+    variables_together(report, variables)
 
 
 def _from(span: Span, report: LaunchReport) -> None:
@@ -156,7 +162,8 @@ def _from(span: Span, report: LaunchReport) -> None:
             return
 
 
-def _environment(span: Span, report: LaunchReport) -> None:
+def _environment(span: Span, report: LaunchReport) -> Iterator[tuple[str, Span, Atom]]:
+    """Report variables, and yield the name and the value of each."""
     pairs = list(_ENV_PAIR.finditer(report.text, *span))
     if not pairs:
         old = _ENV_OLD.match(report.text, *span)
@@ -171,6 +178,7 @@ def _environment(span: Span, report: LaunchReport) -> None:
         search_path(pair["name"], given, report)
         if value.startswith("http"):
             requirement(report, start, value)
+        yield pair["name"], Span(*pair.span("name")), given
     if not pairs and (name := _WORD.match(report.text, *span)) is not None:
         report.variable(Span(*name.span()))
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from enum import IntEnum
 from functools import cached_property
 from itertools import pairwise
+from typing import NamedTuple
 
 from npulens.catalog.messages import message
 from npulens.catalog.model import (
@@ -57,6 +58,21 @@ class _Use(IntEnum):
     SHOWN = 0
     READ = 1
     SET = 2
+
+
+class Beside(NamedTuple):
+    """What is set or given beside a name that is looked up.
+
+    Attributes:
+        pairs: Each as `name=value`.
+        is_all: Nothing else is, as far as can be read.
+    """
+
+    pairs: Sequence[str] = ()
+    is_all: bool = True
+
+
+_NOTHING_BESIDE = Beside()
 
 
 class LaunchReport:
@@ -144,6 +160,12 @@ class LaunchReport:
         return frozenset(_PROBED.findall(self.text))
 
     @cached_property
+    def tools(self) -> frozenset[str]:
+        """Programs whose words and options the tables know."""
+        entries = self.catalogue.launch.get(Place.TOOL, ())
+        return frozenset(entry.name.partition(" ")[0] for entry in entries)
+
+    @cached_property
     def lacks_tuning(self) -> bool:
         """Whether variables of the NPU are set, but none of those against a slow host."""
         if _TUNING.search(self.text) is not None or _NPU_VARIABLE.search(self.text) is None:
@@ -152,7 +174,13 @@ class LaunchReport:
         return _MEGATRON.search(self.text) is None
 
     def look_up(
-        self, place: Place, name: str, value: str | None, name_span: Span, value_span: Span
+        self,
+        place: Place,
+        name: str,
+        value: str | None,
+        name_span: Span,
+        value_span: Span,
+        beside: Beside = _NOTHING_BESIDE,
     ) -> bool:
         """Report what the tables say of a name and value; whether they know them.
 
@@ -162,17 +190,19 @@ class LaunchReport:
             value: The value, if it can be read.
             name_span: Where the name is.
             value_span: Where the value is; for a flag the empty span behind its name.
+            beside: What else is set or given there.
         """
         if len(name) > LONGEST_VALUE or (value is not None and len(value) > LONGEST_VALUE):
             return False
         for entry in self._entries(place, name):
             if entry.value is None:
-                if self._is_meant(entry):
+                if self._is_meant(entry, beside):
                     self._report(entry, name_span, name_span)
                     return True
                 continue
             match = None if value is None else re.fullmatch(entry.value, value)
-            if match is not None and self._is_meant(entry) and _is_wrong(entry, match.group()):
+            is_meant = match is not None and self._is_meant(entry, beside)
+            if match is not None and is_meant and _is_wrong(entry, match.group()):
                 group = match.span(1) if match.re.groups else match.span()
                 replaced = Span(value_span.start + group[0], value_span.start + group[1])
                 if place is Place.COMMAND:  # its form is no text of its own
@@ -191,11 +221,13 @@ class LaunchReport:
 
     @contextmanager
     def settling(self, reason: str) -> Iterator[None]:
-        """Whatever is reported meanwhile needs nothing, for a reason."""
+        """Whatever is reported meanwhile needs nothing, but for what is of the NPU itself."""
         before = len(self.findings)
         yield
         for index in range(before, len(self.findings)):
             found = self.findings[index]
+            if found.rule.of_npu:
+                continue
             settled = found.settlement or Settlement(reason)
             self.findings[index] = replace(found, settlement=settled)
 
@@ -288,10 +320,14 @@ class LaunchReport:
         names = self.catalogue.launch_names.get(place)
         return () if names is None else names.of(name)
 
-    def _is_meant(self, entry: LaunchEntry) -> bool:
+    def _is_meant(self, entry: LaunchEntry, beside: Beside = _NOTHING_BESIDE) -> bool:
         if entry.evidence and not any(map(self._contains, entry.evidence)):
             return False
-        return not any(map(self._contains, entry.unless))
+        if any(map(self._contains, entry.unless)):
+            return False
+        if entry.beside is not None and not _has(beside.pairs, entry.beside):
+            return False
+        return entry.without is None or (beside.is_all and not _has(beside.pairs, entry.without))
 
     def mentions(self, pattern: re.Pattern[str]) -> bool:
         """Whether something is anywhere in the text; it is searched for once."""
@@ -355,6 +391,11 @@ class LaunchReport:
         # A script that sets one name and reads the other would be broken: all go together.
         renamed = tuple(Edit(span, becomes) for span in sorted(places))
         yield Fix(use(becomes), applicability, renamed)
+
+
+def _has(pairs: Sequence[str], expression: str) -> bool:
+    short = (pair for pair in pairs if len(pair) <= LONGEST_VALUE)
+    return any(re.fullmatch(expression, pair) is not None for pair in short)
 
 
 def _is_wrong(entry: LaunchEntry, value: str) -> bool:

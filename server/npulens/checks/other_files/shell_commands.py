@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from npulens.catalog.tables import Place
 from npulens.checks.other_files.command_options import Part, ScriptVariables
 from npulens.checks.other_files.dependencies import cloned, requirement
+from npulens.checks.other_files.launch_numbers import launch_numbers
 from npulens.checks.other_files.launch_report import VARIABLE_NAME, LaunchReport
+from npulens.checks.other_files.script_variables import script_variables, variables_together
 from npulens.checks.other_files.shell_arms import (
     CommandContext,
     Placed,
@@ -16,6 +18,7 @@ from npulens.checks.other_files.shell_arms import (
 )
 from npulens.checks.other_files.shell_programs import (
     ASSIGNMENT,
+    TEXT_COMMANDS,
     Atom,
     assigned_values,
     atoms_of,
@@ -26,14 +29,11 @@ from npulens.checks.other_files.shell_programs import (
     scripts,
 )
 from npulens.checks.other_files.suite_options import suite_findings
+from npulens.checks.other_files.tool_commands import tool_findings
 from npulens.syntax.shell import read_shell
 from npulens.syntax.shell_tree import Command, Word
 from npulens.text.spans import Span
 
-_TEXT_COMMANDS = frozenset(
-    {"echo", "printf", "cat", "git", "grep", "egrep", "sed", "awk", "rg", "logger", "print"}
-    | {"die", "log", "info", "warn", "error", "usage", "read", "alias", "man", "apt-get", "apt"}
-)
 _ALIAS = re.compile(r"[\w-]+=(?P<quote>[\"'])(?P<command>.*)(?P=quote)", re.DOTALL)
 _SYSTEM_INSTALLERS = frozenset({"apt-get", "apt", "aptitude", "yum", "dnf", "microdnf", "zypper"})
 _ARCHIVE = re.compile(r"(?:[\w.~/$-]*/)?([a-z][a-z0-9+-]*)(?:_[\w.+~-]*)?\.deb")
@@ -127,6 +127,9 @@ def _script(script: _Script, start: int, end: int) -> None:
     for each in placed:
         script.variables.note(each[0], report.text, each[1].is_conditional)
         _command(each, script)
+    variables = script_variables(found.block, report.text)
+    variables_together(report, variables)
+    launch_numbers(report, [command for command, _ in placed], variables)
 
 
 def _answers(report: LaunchReport) -> frozenset[str]:
@@ -146,6 +149,7 @@ def command_words(report: LaunchReport, atoms: Sequence[Atom]) -> None:
     """Report what a command holds whose words are known, as in a list of settings."""
     if atoms:
         chain = programs(atoms)
+        tool_findings(report, chain, atoms)
         _run(chain, atoms, CommandContext(), report)
         _atoms(atoms, chain, _Script(report))
         suite_findings(report, [Part(atom, True) for atom in atoms])
@@ -249,7 +253,7 @@ def _command(placed: Placed, script: _Script) -> None:
     own = [word for word in command.words if word.span not in apart]
     atoms = _with_program(atoms_of(own, text), script)
     chain = programs(atoms)
-    is_text = bool(chain) and base_name(chain[0]) in _TEXT_COMMANDS
+    is_text = bool(chain) and base_name(chain[0]) in TEXT_COMMANDS
     # What a message shows of a variable is renamed with it, but not reported.
     is_reported = not is_text or context.is_output_used or base_name(chain[0]) == "read"
     for word in (*own, *command.redirects):
@@ -272,6 +276,7 @@ def _command(placed: Placed, script: _Script) -> None:
     else:
         if not any(probed(command, text)):
             _run(chain, atoms, context, report)
+        tool_findings(report, chain, atoms)
         _atoms(atoms, chain, script)
         suite_findings(report, script.variables.expanded(atoms))
         for _, span in inner:

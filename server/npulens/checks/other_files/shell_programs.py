@@ -8,6 +8,11 @@ from npulens.syntax.shell_tree import Command, Word
 from npulens.text.spans import Span
 
 ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_]\w*)(?:\[[^\]]*\])?\+?=(?P<value>[\s\S]*)\Z")
+TEXT_COMMANDS = frozenset(
+    {"echo", "printf", "cat", "git", "grep", "egrep", "sed", "awk", "rg", "logger", "print"}
+    | {"die", "log", "info", "warn", "error", "usage", "read", "alias", "man", "apt-get", "apt"}
+)
+"""Those whose words are a text and run nothing."""
 _INNER = {"'": re.compile(r"[^\s']+"), '"': re.compile(r'[^\s"]+')}
 _STARTED = re.compile(
     r"(?:.*/)?(?:python[\d.]*|torchrun|bash|sh|accelerate|deepspeed|[\w.-]+\.(?:py|sh))\Z"
