@@ -114,7 +114,8 @@ def rules_for(file: str, entry: str, catalogue: Catalogue) -> tuple[str, ...]:
         found = [catalogue.environment.get(name) for name in variables]
         checked = [
             entry
-            for entry in catalogue.launch[Place.VARIABLE]
+            for place in (Place.VARIABLE, Place.TOGETHER)
+            for entry in catalogue.launch[place]
             if any(re.fullmatch(entry.name, name) for name in variables)
         ]
         return _sorted(e.rule.code for e in (*found, *checked) if e is not None)

@@ -132,7 +132,7 @@ def _of_part(kind: str, value: Any) -> list[str]:
     return [""]  # `.`, and what looks ahead
 
 
-DECIDING = (Place.PACKAGE, Place.COMMAND, Place.VARIABLE)
+DECIDING = (Place.PACKAGE, Place.COMMAND, Place.VARIABLE, Place.TOGETHER)
 """Where the name alone may decide, and stands in the file as it is."""
 WITH_OTHERS = re.compile(r"(?i)python.*|1?_ver(sion)?|\W?")
 """Releases of Python decide in files that are read in any case, others with a word beside them."""

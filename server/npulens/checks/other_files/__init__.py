@@ -13,6 +13,9 @@ whether a version admits a release for the NPU is decided by packaging (`package
 `command_options.py` gathers the options of a command through the variables of its script;
 `suite_options.py` judges those of Megatron-LM and MindSpeed.
 `configuration_files.py` reads settings; files of CI lead to information at most.
+What is written for the NPU is looked at, too: `tool_commands.py` and `tool_settings.py` know the
+command lines and settings of its tools, `script_variables.py` compares variables that are set
+together, and `launch_numbers.py` numbers of nodes, processes and devices.
 `any_device.py` says what of all this the style `device-agnostic` writes.
 
 C++ and CUDA sources are read as tokens in linear time (`native_tokens.py`); `cpp_bindings.py`

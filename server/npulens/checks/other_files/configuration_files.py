@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 
 from npulens.catalog.name_expressions import LONGEST_VALUE
 from npulens.catalog.tables import Place
@@ -99,7 +100,7 @@ def _set_together(settings: Sequence[Setting], text: str) -> Iterator[ScriptVari
     """
     block, end = 0, 0
     around: tuple[str, ...] | None = None
-    for setting, following in zip(settings, (*settings[1:], None), strict=True):
+    for setting, following in zip_longest(settings, settings[1:]):
         if around is not None and setting.parents[: len(around)] != around:
             around = None
         found = _given(setting, following)

@@ -96,18 +96,23 @@ class _Script:
                 self._add(processes, note, visible, Severity.ERROR)
 
     def several_nodes_with_one_address(self, launches: Sequence[_Launch]) -> None:
-        ranks = {given.written.text for _, o in launches if (given := o.get("node_rank"))}
-        if len(ranks) > 1 or any("$" in rank and self._varies(rank) for rank in ranks):
-            return  # a rehearsal of several nodes on one machine
+        """A master that each node takes for itself; on node 0 alone that would be right."""
+        ranks = [given for _, o in launches if (given := o.get("node_rank")) is not None]
+        written = {given.written.text for given in ranks}
+        if len(written) > 1 or "0" in written or any(map(self._varies, written)):
+            return  # for node 0 alone, or a rehearsal of several nodes on one machine
         found = [(self._known("MASTER_ADDR"), self._known(name)) for name in _NODES]
-        for launch in launches:
-            address, nodes = launch.options.get("master_addr"), launch.options.get("nnodes")
+        for _, options in launches:
+            address, nodes = options.get("master_addr"), options.get("nnodes")
             found.append((None if address is None else address.known, _number(nodes)))
+        rank = self._known("NODE_RANK")
+        is_edited = rank is not None and rank.text == "0"  # by hand, on each node
         for place, number in found:
             if place is None or number is None or place.text not in _ITSELF:
                 continue
             if _NUMBER.match(number.text) and int(number.text) > 1:
-                self._add(place, message("check.nodes-with-one-address", nodes=number.text), number)
+                note = message("check.nodes-with-one-address", nodes=number.text)
+                self._add(place, note, number, Severity.INFO if is_edited else None)
 
     def other_number_per_node(self, launches: Sequence[_Launch]) -> None:
         names = [name for name in self._set if _PER_NODE.match(name)]

@@ -40,7 +40,7 @@ def tool_findings(report: LaunchReport, chain: Sequence[Atom], atoms: Sequence[A
     options = list(_options(given))
     words = _words(given, options)
     pairs = [f"{option.name}={option.value}" for option in options]
-    pairs += [word.text for word in words]
+    pairs += [word.text for word in words[1:]]
     beside = Beside(pairs, is_all=not any("$" in word.text for word in words))
     commands = [word for word in words if "$" not in word.text][:_COMMAND_WORDS]
     place = chain[-1].span
