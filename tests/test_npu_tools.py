@@ -125,6 +125,8 @@ NO_NUMBERS = [
     "torchrun --nproc_per_node=8 a.py",
     "torchrun --nproc_per_node=8 a.py\nexport ASCEND_RT_VISIBLE_DEVICES=0",
     "export ASCEND_RT_VISIBLE_DEVICES=0\nread N\ntorchrun --nproc_per_node=$N a.py",
+    "export ASCEND_RT_VISIBLE_DEVICES=0\nN=8\nwhile read N; do\n"
+    "torchrun --nproc_per_node=$N a.py; done",
     "export ASCEND_RT_VISIBLE_DEVICES=0\necho torchrun --nproc_per_node=8 a.py",
     "[ $A ] && export ASCEND_RT_VISIBLE_DEVICES=0\ntorchrun --nproc_per_node=8 a.py",
     "NNODES=1\nMASTER_ADDR=localhost\nrun",

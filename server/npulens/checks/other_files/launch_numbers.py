@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from npulens.catalog.localized import LocalizedText
@@ -55,6 +56,8 @@ def launch_numbers(
         commands: The commands that are run on an NPU machine.
         variables: What the script sets.
     """
+    if not report.is_about_processes:
+        return
     script = _Script(report, variables)
     launches = list(script.launches(commands))
     script.more_processes_than_devices(launches)
@@ -70,6 +73,8 @@ class _Script:
         self._set: dict[str, list[ScriptVariable]] = {}
         for each in variables:
             self._set.setdefault(each.name, []).append(each)
+        visible = self._set.get(_VISIBLE, ())
+        self._own_devices = {id(v.command): v for v in visible if v.command is not None}
 
     def launches(self, commands: Iterable[Command]) -> Iterator[_Launch]:
         """Commands with options about nodes and processes, also those from a variable."""
@@ -78,7 +83,7 @@ class _Script:
             program = next(iter(programs(atoms)), None)
             if program is None or base_name(program) in TEXT_COMMANDS:
                 continue
-            options = dict(self._options(list(self._expanded(atoms))[:_MOST_WORDS]))
+            options = dict(self._options(list(islice(self._expanded(atoms), _MOST_WORDS))))
             if options:
                 yield _Launch(command, options)
 
@@ -157,12 +162,11 @@ class _Script:
 
     def _visible(self, command: Command) -> ScriptVariable | None:
         """Where the devices are chosen that a command sees."""
-        places = self._set.get(_VISIBLE, ())
-        own = [each for each in places if each.command is command]
-        if not own:
-            known = self._known(_VISIBLE)
-            own = [e for e in places if known is not None and e.span < command.words[0].span]
-        return own[0] if len(own) == 1 and _DEVICES.match(own[0].value.text) else None
+        found = self._own_devices.get(id(command))
+        if found is None and self._known(_VISIBLE) is not None:
+            found = self._set[_VISIBLE][0]
+            found = found if found.span < command.words[0].span else None
+        return found if found is not None and _DEVICES.match(found.value.text) else None
 
     def _expanded(self, atoms: Iterable[Atom]) -> Iterator[Atom]:
         """The words, with those of lists of options in the place of their variables."""

@@ -160,6 +160,11 @@ class LaunchReport:
         return frozenset(_PROBED.findall(self.text))
 
     @cached_property
+    def is_about_processes(self) -> bool:
+        """Whether the text holds a number of nodes, or of processes on each."""
+        return any(map(self._contains, ("nproc", "nnodes", "NNODES", "NUM_NODES")))
+
+    @cached_property
     def tools(self) -> frozenset[str]:
         """Programs whose words and options the tables know."""
         entries = self.catalogue.launch.get(Place.TOOL, ())

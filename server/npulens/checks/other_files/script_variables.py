@@ -65,6 +65,8 @@ def script_variables(block: Block, text: str) -> list[ScriptVariable]:
             if step.node.kind in ("for", "select"):
                 yield from (_changed(word, text, here) for word in step.node.head.words[:1])
             for arm in step.node.arms:
+                if arm.test is not None:
+                    yield from walk(arm.test, next(numbers))
                 is_group = step.node.kind == "{"
                 yield from walk(arm.body, here if is_group else next(numbers))
 
@@ -93,6 +95,9 @@ def _goes_with(other: ScriptVariable, variable: ScriptVariable) -> bool:
 
 
 def _of_command(command: Command, text: str, block: int) -> Iterator[ScriptVariable]:
+    raw = [text[slice(*word.span)] for word in command.words]
+    if not any("=" in word for word in raw) and _CHANGES.isdisjoint(raw[:1]):
+        return
     program = base_name(next(iter(programs(atoms_of(command.words, text))), None))
     if program in _CHANGES:
         yield from (_changed(word, text, block) for word in command.words[1:])
