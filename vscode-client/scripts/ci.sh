@@ -5,7 +5,9 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 python=${PYTHON:-python3}
 
-npm ci --no-audit --no-fund --loglevel=error
+if [ ! node_modules/.package-lock.json -nt package-lock.json ]; then
+    npm ci --no-audit --no-fund --loglevel=error
+fi
 npm run --silent check
 npm test --silent
 

@@ -430,7 +430,7 @@ _OTHER_WORDS = (
     *("paged_adamw_8bit", "paged_adamw_32bit", "paged_lion_8bit", "paged_lion_32bit"),
     *("adamw_apex_fused", "use_8bit_adam", "load_8bit", "tf32"),
     *("zero_quantized_weights", "zero_quantized_gradients"),
-    *("CUDA", "ShardedGradScaler", "environ", "putenv"),
+    *("CUDA", "ShardedGradScaler", "environ", "putenv", "init_method"),
 )
 """What advice on speed is about, see `checks/python/launching/performance.py`; `nvidia-smi` and
 scripts for a scheduler; what a `setup.py` requires; what Ray and Lightning get;

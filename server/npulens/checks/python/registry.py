@@ -19,6 +19,7 @@ from npulens.checks.python.launching import (
     performance,
     requirements,
     setting_values,
+    tool_use,
 )
 from npulens.checks.python.libraries import (
     attention_calls,
@@ -93,6 +94,10 @@ _TABLE: tuple[tuple[Check, tuple[type[ast.AST], ...]], ...] = (
     (environment.call, (ast.Call,)),
     (environment.assigned, (ast.Assign,)),
     (environment.dictionary, (ast.Dict,)),
+    (tool_use.profiled, (ast.With,)),
+    (tool_use.called, (ast.Call,)),
+    (tool_use.made_in_loop, (ast.For, ast.While)),
+    (tool_use.set_late, (ast.Assign,)),
     (backend_options.declared, (ast.Call,)),
     (batch_scripts.formatted, (ast.JoinedStr,)),
     (batch_scripts.constant, (ast.Constant,)),

@@ -20,6 +20,9 @@ _DECISIVE_WORDS = {
     "torch_npu": ("torch_npu", None),
     "torch.npu": ("torch.npu", None),
     "msprobe": ("msprobe", None),
+    "npu operators": ("torch_npu.npu_", None),
+    "stops": (".stop()", None),
+    "profiles": ("profile", re.compile(r"\bprofiler\.profile\(|torch_npu\.profiler import")),
     "cudnn tf32 off": ("cudnn.allow_tf32", re.compile(r"cudnn\.allow_tf32[ \t]*=(?![ \t]*True\b)")),
 }
 """By name a word that a text must have, and the pattern that it must have then."""
@@ -36,7 +39,8 @@ def decisive_words_in(text: str) -> frozenset[str]:
         Some of `epochs` (a loop over them), `elastic launcher` (a variable of torchrun),
         `ray` (is imported), `apex` (is used, beside imports), `setup` (of a package), `megatron`
         (the library), `seeds` (of all devices are set), `capability` (of a card is read),
-        `torch_npu`, `torch.npu`, `msprobe` (are named) and `cudnn tf32 off` (TF32 of convolutions
+        `torch_npu`, `torch.npu`, `msprobe` (are named), `npu operators` (are called), `stops`
+        (something), `profiles` (with a profiler) and `cudnn tf32 off` (TF32 of convolutions
         is set to anything but `True`).
     """
     return frozenset(
