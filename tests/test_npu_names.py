@@ -20,7 +20,7 @@ FOUND = [
     "torch_npu.profiler.profile(⟦NPU507:config=c⟧)",
     "torch_npu.profiler.profile(⟦NPU507:post_processing_timeout_s=3⟧)",
     "torch_npu.profiler.schedule(wait=1, ⟦NPU507:actives=2⟧)",
-    "torch_npu.profiler.schedule(⟦NPU507:'1'⟧, 2)",
+    "torch_npu.profiler.schedule(⟦NPU507:'1'⟧, active=2)",
     "torch_npu.profiler._ExperimentalConfig(⟦NPU507:msprof_tx='true'⟧)",
     "torch_npu.profiler._ExperimentalConfig(⟦NPU507:profiler_level='level1'⟧)",
     "torch.npu.amp.autocast(⟦NPU507:'npu'⟧)",

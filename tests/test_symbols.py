@@ -679,7 +679,8 @@ def test_a_variable_is_found_and_becomes_its_counterpart(case: Case) -> None:
         assert text == case.code.text
     else:
         assert text == case.code.with_place(f'"{becomes}"')
-        assert findings(text, TARGET) == ()
+        # The value is one for all variables, and the wrong one for some.
+        assert {finding.rule.code for finding in findings(text, TARGET)} <= {"NPU908"}
 
 
 # What is right as it is.

@@ -2,7 +2,6 @@
 
 import ast
 from collections.abc import Callable, Iterable
-from difflib import get_close_matches
 
 from npulens.catalog.messages import message
 from npulens.catalog.model import Applicability, Edit, Fix, LocalizedText, Severity
@@ -237,5 +236,7 @@ def _removed(call: ast.Call, argument: ast.keyword, context: Context) -> list[Fi
 
 
 def _closest(name: str, names: Iterable[str], has_to_be_meant: bool) -> str | None:
+    from difflib import get_close_matches  # seldom needed
+
     alike = _SAME if has_to_be_meant else _CLOSE
     return next(iter(get_close_matches(name, sorted(names), 1, alike)), None)
