@@ -28,6 +28,10 @@ MODULES = {
     "torch_npu.profiler": "torch_npu/profiler",
 }
 """Modules by their qualified names; a module is closed if all names in it can be read."""
+MORE: dict[str, dict[str, object]] = {
+    "torch.npu": {"grows": True, "renamed": {"set_compile": "set_compile_mode"}},
+}
+"""Projects put functions of their own into `torch.npu`."""
 RELEASE = re.compile(r"v\d|\d|master")
 _OPERATOR = re.compile(r"^\s*-\s*(?:\w+:\s*)*func:\s*(?:\w+::)?([\w.]+)\((.*)\)\s*->", re.MULTILINE)
 _STAR = re.compile(r"^from \.([\w.]*) import \*", re.MULTILINE)
@@ -125,7 +129,8 @@ def main() -> None:
     arguments = operators([pytorch, plugin])
     rule = {"rule": "npu-name-unknown", "source": "Ascend/pytorch: torch_npu (release branches)"}
     members: list[dict[str, object]] = [
-        {"owner": owner, "names": sorted(names[owner]), **rule} for owner in MODULES
+        {"owner": owner, "names": sorted(names[owner]), **rule, **MORE.get(owner, {})}
+        for owner in MODULES
     ]
     known = {name for name in own | {*arguments} if name.startswith("npu_")}
     source = "Ascend/op-plugin: op_plugin/config; Ascend/pytorch: torch_npu/csrc"

@@ -44,6 +44,7 @@ NOT_FOUND = [
     "torch_npu.npu_swiglu(x, of_a_newer_release=1)",
     "torch.npu.mstx.mark('a')",
     "torch.npu.global_step_inc()",
+    "torch.npu.a_function_of_ours = f\ntorch.npu.a_function_of_ours()",
     "torch_npu.profiler.profile(**options)",
     "torch_npu.profiler.schedule(*numbers)",
     "torch_npu.profiler.schedule(0, 1, 2)",
