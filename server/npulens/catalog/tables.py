@@ -33,7 +33,8 @@ OPTIMIZERS = frozenset(
 )
 """The last names of optimizers that have a fused form for the NPU."""
 CHECKED_WORDS = OPTIMIZERS | frozenset(
-    {"backward", "set_default_dtype", "set_default_tensor_type", "set_float32_matmul_precision"}
+    {"backward", "clip_grad_norm_", "clip_grad_norm", "clip_grad_value_", "GradScaler"}
+    | {"set_default_dtype", "set_default_tensor_type", "set_float32_matmul_precision"}
     | {"use_deterministic_algorithms", "device_ids", "allow_tf32"}
     | {"all_reduce", "reduce_scatter", "reduce_scatter_tensor"}
 )

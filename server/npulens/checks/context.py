@@ -55,12 +55,15 @@ class NodeNotes:
         mentions: What runs nothing at its place, such as names of types, each with the reason.
         annotations: Annotations, unions that represent one, and parts of a profiler of the host.
         inner_sums: Sums that are the beginning of longer ones.
+        scaling: Calls that clip scaled gradients, with their fixes, and casts without a scaler,
+            which have none (`None`).
     """
 
     alias_names: dict[ast.expr, str] = field(default_factory=dict)
     mentions: dict[ast.AST, str] = field(default_factory=dict)
     annotations: set[ast.expr] = field(default_factory=set)
     inner_sums: set[ast.AST] = field(default_factory=set)
+    scaling: dict[ast.AST, tuple[Fix, ...] | None] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

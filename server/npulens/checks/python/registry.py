@@ -28,7 +28,13 @@ from npulens.checks.python.libraries import (
     library_calls,
     library_uses,
 )
-from npulens.checks.python.mixed_precision import amp_calls, apex_amp, precision, sharded_scaler
+from npulens.checks.python.mixed_precision import (
+    amp_calls,
+    apex_amp,
+    precision,
+    scaler_order,
+    sharded_scaler,
+)
 from npulens.checks.python.parallelism import backend_options, lightning, parallel, ray_resources
 from npulens.checks.visitor import Check, Checks
 
@@ -75,6 +81,8 @@ _TABLE: tuple[tuple[Check, tuple[type[ast.AST], ...]], ...] = (
     (precision.double, (ast.Call,)),
     (precision.deterministic, (ast.Call,)),
     (precision.training_loop, (ast.For, ast.While)),
+    (scaler_order.entered, (*_FUNCTIONS, ast.For, ast.While)),
+    (scaler_order.called, (ast.Call,)),
     (capabilities.taken_apart, (ast.Assign, ast.Compare, ast.Starred, ast.Subscript)),
     (references.attribute, (ast.Attribute,)),
     (references.assigned, (ast.Assign, ast.AnnAssign)),

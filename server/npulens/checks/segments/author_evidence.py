@@ -50,6 +50,20 @@ _LOADED = re.compile(r"open|read|load|path|root|file|PIL|json|token|decode", re.
 _GRADIENTS_LOST = re.compile(
     r"set_to_none\s*=\s*True|\.grad\s*=\s*None|\b(?:\w*(?:model|net|module)\w*)\.zero_grad\("
 )
+_SCALES = re.compile(
+    r"scaler|loss_?scal|scaled?_?loss|grad(?:ient)?s?_?scal|unscale|accelerat(?!or)|deepspeed"
+    r"|lightning|fabric|(?<![a-z])apex|mmengine|colossal|megatron"
+    r"|(?-i:Accelerator|TrainingArguments)",
+    re.IGNORECASE,
+)
+"""Who scales the loss, or may do it."""
+_AUTOCAST = re.compile(
+    r"(?<!\w)autocast(?!\w)(\([^()]{0,200}(?:\([^()]{0,200}\)[^()]{0,200}){0,5}\))?"
+)
+_CAST_ELSEWHERE = re.compile(
+    r"\w(?<!set_)(?<!is_)_?autocast|(?<!b)float16|(?<!b)fp16|(?<![a-z])half"
+)
+_IMPORT_LINE = re.compile(r"^[ \t]*(?:from|import)\b.*", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +84,9 @@ class Evidence:
             added later, sparse or of a type which a fused optimizer does not take.
         loses_gradients: A fused optimizer would not notice that gradients are set to `None`.
         makes_data: A dataset of its own consists of generated numbers.
+        casts_without_scaler: It runs a backward pass and names autocast, and no word of it is about
+            scaling the loss, or about a library that would see to it.
+        casts_to_bfloat16: It makes a gradient scaler, and casts to bfloat16 and nothing else.
     """
 
     is_script: bool = False
@@ -80,6 +97,8 @@ class Evidence:
     may_fuse_optimizer: bool = False
     loses_gradients: bool = False
     makes_data: bool = False
+    casts_without_scaler: bool = False
+    casts_to_bfloat16: bool = False
 
 
 NO_EVIDENCE = Evidence()
@@ -114,6 +133,10 @@ def evidence_of(segments: Sequence[Words], words: frozenset[str]) -> Evidence:
         may_fuse_optimizer=may_fuse_optimizer,
         loses_gradients=may_fuse_optimizer and _any(_GRADIENTS_LOST, texts),
         makes_data="backward" in words and any(_makes_data(text) for text in texts),
+        casts_without_scaler=trains
+        and any("autocast" in each for each in names)
+        and not _any(_SCALES, names),
+        casts_to_bfloat16="GradScaler" in words and _casts_to_bfloat16(texts, names),
     )
 
 
@@ -125,6 +148,14 @@ def _is_for_host(texts: Sequence[str]) -> bool:
 def _makes_data(text: str) -> bool:
     classes = _OWN_DATASET.findall(text) if "Dataset" in text else []
     return any(_GENERATED.search(c) and not _LOADED.search(c) for c in classes)
+
+
+def _casts_to_bfloat16(texts: Sequence[str], names: Sequence[str]) -> bool:
+    """Whether each `autocast` in some texts, apart from imports, is one to bfloat16."""
+    if not any("bfloat16" in each for each in names) or _any(_CAST_ELSEWHERE, names):
+        return False
+    casts = [cast for text in texts for cast in _AUTOCAST.findall(_IMPORT_LINE.sub("", text))]
+    return bool(casts) and all("bfloat16" in cast for cast in casts)
 
 
 def _any(pattern: re.Pattern[str], texts: Sequence[str]) -> bool:
