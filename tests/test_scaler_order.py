@@ -195,6 +195,7 @@ WITHOUT_SCALER = [
     loop(HALF, "output = model(batch)", "loss = criterion(output)\n(loss / 4).backward()"),
     loop(HALF, "loss = model(batch)\nloss.backward()", "pass"),
     loop(HALF, "loss, _ = model(batch)"),
+    loop(HALF, "model(batch).sum().backward()", "pass"),
     step(f"with {HALF}:\n    loss = model(loss)\nloss.backward()\noptimizer.step()").replace(
         "scaler, ", ""
     ),
@@ -216,6 +217,7 @@ NOTHING_LOST = [
     loop("torch.autocast('npu', dtype=torch.float16, enabled=False)"),
     loop("torch.npu.amp.autocast(False)"),
     loop("torch.npu.amp.autocast(**options)"),
+    loop(PLAIN_HALF, "loss.backward()", "pass"),
     loop(PLAIN_HALF, end="loss = other(batch)\nloss.backward()"),
     loop(f"torch.no_grad(), {PLAIN_HALF}", "target = model(batch)", "other(target).backward()"),
     loop(PLAIN_HALF).replace("optimizer.step()", "pass"),

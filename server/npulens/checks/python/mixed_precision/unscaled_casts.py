@@ -12,7 +12,7 @@ from npulens.syntax.meanings import Literal, qualified_names, resolve
 from npulens.syntax.scopes import Scope
 from npulens.syntax.statement_order import Step, may_follow, steps
 from npulens.syntax.values import last_name
-from npulens.syntax.walking import names_in
+from npulens.syntax.walking import names_in, nodes_below
 
 _OF_ONE_DEVICE = frozenset(
     f"torch.{device}.amp.{module}autocast"
@@ -95,8 +95,14 @@ def _is_trained_on(cast: Step, later: Sequence[Step]) -> bool:
             names = {name for target in node.targets for name in target_names(target)}
             made = made | names if is_cast and not _has_no_gradients(step) else made - names
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            is_loss = is_inside or not made.isdisjoint(names_in(node.func.value))
+            loss = node.func.value
+            is_loss = (is_inside and _is_computed(loss)) or not made.isdisjoint(names_in(loss))
             is_back = is_back or (node.func.attr == "backward" and is_loss)
             if is_back and node.func.attr == "step":
                 return True
     return False
+
+
+def _is_computed(node: ast.expr) -> bool:
+    """Whether an expression is computed where it stands, as `model(x).sum()` is."""
+    return any(isinstance(part, ast.Call) for part in nodes_below(node))
