@@ -99,6 +99,14 @@ TEXTS: dict[str, tuple[Maker, int]] = {
         lambda n: "def f(x, y):\n for i in y:\n" + "  x = torch.cat([x, i])\n" * n,
         400,  # few enough that no budget ends it
     ),
+    "clippings": (
+        lambda n: (
+            "def f(m, loss, o):\n s = torch.cuda.amp.GradScaler()\n s.scale(loss).backward()\n"
+            + " torch.nn.utils.clip_grad_norm_(m.parameters(), 1.0)\n" * n
+            + " s.step(o)\n"
+        ),
+        300,
+    ),
     "or": (lambda n: "x = " + " or ".join(["torch.cuda"] * n) + "\nx.synchronize()\n", 1000),
     "doubled strings": (
         lambda n: 'x0 = "cuda"\n' + numbered('x# = f"{x@}{x@}"\n')(n) + f"y.to(x{n} + 'a')\n",

@@ -34,6 +34,8 @@ _UNSCALING = re.compile(r"unscale|get_scale|_scale\Z")
 _OTHER_LIMIT = re.compile(r"\binf|scale")
 """A limit with which the norm is only measured, or one that is multiplied by the scale, too."""
 _IN_PLACE = frozenset({"mul_", "div_", "copy_"})
+_MOST = 20
+"""Of clippings in one function, so that time stays in proportion to its length."""
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _SIMPLE = (ast.Expr, ast.Assign, ast.AnnAssign, ast.AugAssign)
 
@@ -67,7 +69,7 @@ def early_clips(owner: ast.AST, scope: Scope) -> dict[ast.AST, EarlyClip]:
         scope: The scope that its statements are in.
     """
     ordered = list(steps(owner))
-    clips = [step for step in ordered if _clips(step, scope)]
+    clips = [step for step in ordered if _clips(step, scope)][:_MOST]
     found = (_training_step(clip, ordered, scope) for clip in clips)
     return {
         each.clip.node: EarlyClip(each.clip.statement, _unscaling(each, clips, ordered))
