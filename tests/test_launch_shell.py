@@ -230,7 +230,7 @@ VALUES = [
     "export ⟦NPU908:HCCL_RDMA_SL⟧=9",
     'export ⟦NPU908:PYTORCH_NPU_ALLOC_CONF⟧="expandable_segment:True"',
     "export ⟦NPU908:MULTI_STREAM_MEMORY_REUSE⟧=5",
-    "export ⟦NPU908:ACL_OP_SELECT_IMPL_MODE⟧=fast",
+    "export ⟦NPU910:ACL_OP_SELECT_IMPL_MODE⟧=fast",
     "export TASK_QUEUE_ENABLE=2 MULTI_STREAM_MEMORY_REUSE=3 NPU_ASD_ENABLE=1 HCCL_RDMA_SL=4",
     "export CPU_AFFINITY_CONF=1; CPU_AFFINITY_CONF=2,npu0:0-15,npu1:16-31,npu_affine:1 a",
     "export CPU_AFFINITY_CONF=1,lazy_bind:0 NPU_ASD_CONFIG=enable:true,cooldown:5",

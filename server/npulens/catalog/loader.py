@@ -7,7 +7,9 @@ from pathlib import Path
 
 from npulens.catalog.model import Rule
 from npulens.catalog.native_table import native_table, read_verified
+from npulens.catalog.npu_releases import npu_releases
 from npulens.catalog.npu_tables import MembersEntry, NpuTable, SignatureEntry
+from npulens.catalog.npu_variables import npu_variables
 from npulens.catalog.pattern_files import read_pattern_files
 from npulens.catalog.rule_file import CatalogueError, RuleFile
 from npulens.catalog.sections import (
@@ -17,6 +19,8 @@ from npulens.catalog.sections import (
     LIBRARIES,
     MEMBERS,
     METHODS,
+    NPU_RELEASES,
+    NPU_VARIABLES,
     OPERATORS,
     PARAMETERS,
     PLAIN,
@@ -133,7 +137,9 @@ def _npu_table(files: Sequence[RuleFile], rules: dict[str, Rule]) -> NpuTable:
             members[fields["owner"]] = MembersEntry(names=names, **fields)
         for fields in file.entries(SIGNATURES, rules):
             signatures[fields["callable"]] = SignatureEntry(**fields)
-    return NpuTable(members, signatures)
+    groups = [fields for file in files for fields in file.checked(NPU_RELEASES)]
+    lists = [fields for file in files for fields in file.checked(NPU_VARIABLES)]
+    return NpuTable(members, signatures, npu_variables(lists), npu_releases(groups))
 
 
 def _places(entry: LaunchEntry) -> tuple[Place, ...]:

@@ -1,10 +1,12 @@
 """What the software of the NPU has: the names of its modules, the arguments of its functions."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from npulens.catalog.model import LocalizedText, Rule
+from npulens.catalog.npu_releases import ReleaseTable
+from npulens.catalog.npu_variables import NpuVariables
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +73,14 @@ class NpuTable:
     Attributes:
         members: By the qualified name of the owner.
         signatures: By the qualified name of what is called.
+        variables: The variables that it reads.
+        releases: Those of torch_npu, and what goes with them.
     """
 
     members: Mapping[str, MembersEntry]
     signatures: Mapping[str, SignatureEntry]
+    variables: NpuVariables = field(default_factory=NpuVariables)
+    releases: ReleaseTable = field(default_factory=ReleaseTable)
 
     @property
     def roots(self) -> frozenset[str]:

@@ -32,6 +32,7 @@ from npulens.catalog.fields import (
 )
 from npulens.catalog.messages import message
 from npulens.catalog.model import Applicability
+from npulens.catalog.npu_releases import CANN_RELEASE
 from npulens.catalog.rule_properties import Absent, LibraryState, Once, ReportTable, SettledBy, Tag
 from npulens.catalog.suite_tables import SuiteOwner, Takes
 from npulens.catalog.tables import Choice, Meaning, Place, When
@@ -400,6 +401,31 @@ SUITE_NAMES = Section(
     },
     {"owner": None},
 )
+_RELEASE = r"\d+(?:\.\d+)+(?:rc\d+|\.post\d+)?"
+NPU_RELEASES = Section(
+    "npu-releases",
+    (),
+    {
+        "cann": matching(CANN_RELEASE, "format.cann-release"),
+        "oldest-cann": matching(CANN_RELEASE, "format.cann-release"),
+        "releases": list_of(
+            matching(rf"{_RELEASE}(?:: 3\.\d+-3\.\d+)?", "format.npu-release"), "format.texts"
+        ),
+        "source": read_string,
+    },
+    {"cann": None, "oldest-cann": None},
+)
+NPU_VARIABLES = Section(
+    "npu-variables",
+    (),
+    {
+        "names": read_string,
+        "others": read_string,
+        "renamed": read_constants,
+        "source": read_string,
+    },
+    {"names": "", "others": "", "renamed": {}},
+)
 SECTIONS = (
     RULES,
     SYMBOLS,
@@ -415,4 +441,6 @@ SECTIONS = (
     SIGNATURES,
     SUITE,
     SUITE_NAMES,
+    NPU_RELEASES,
+    NPU_VARIABLES,
 )

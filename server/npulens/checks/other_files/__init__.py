@@ -16,6 +16,7 @@ whether a version admits a release for the NPU is decided by packaging (`package
 What is written for the NPU is looked at, too: `tool_commands.py` and `tool_settings.py` know the
 command lines and settings of its tools, `script_variables.py` compares variables that are set
 together, and `launch_numbers.py` numbers of nodes, processes and devices.
+`release_pairs.py` compares the pinned releases of torch_npu, PyTorch, Python and CANN.
 `any_device.py` says what of all this the style `device-agnostic` writes.
 
 C++ and CUDA sources are read as tokens in linear time (`native_tokens.py`); `cpp_bindings.py`

@@ -27,6 +27,7 @@ _PACKAGE = re.compile(
     r"(?P<name>[A-Za-z0-9_](?:[\w.-]*[A-Za-z0-9])?)(?P<extras>\[[\w, -]*\])?[ \t]*(?P<value>.*)"
 )
 _END = re.compile(r"[ \t]*(?:;|[ \t]#|[ \t]--|\\?\Z)")
+_MARKER = re.compile(r";[ \t]*\(?[ \t]*(?:python|platform|sys|os|extra|implementation)")
 _HASH = " --hash"
 _LONGEST = 1_000
 _OPTION = re.compile(
@@ -94,6 +95,13 @@ def requirement(report: LaunchReport, start: int, text: str, *, is_hashed: bool 
         is_hashed: Whether what is installed must have a hash that is given elsewhere.
     """
     text = text[:_LONGEST]
+    if _MARKER.search(text) is not None:
+        with report.apart(start):  # one for some machines says nothing of those beside it
+            return _requirement(report, start, text, is_hashed)
+    return _requirement(report, start, text, is_hashed)
+
+
+def _requirement(report: LaunchReport, start: int, text: str, is_hashed: bool) -> bool:
     end = _END.search(text)
     rest = text if end is None else text[: end.start()]
     is_hashed = is_hashed or _HASH in text
@@ -151,6 +159,7 @@ def dependency(report: LaunchReport, setting: Setting, kind: Kind, path: str) ->
     owner = ".".join(setting.parents)
     key = setting.key.replace("-", "_").lower()
     place = f"{owner}.{key}" if key else owner
+    report.group = (place.removesuffix(".pip"),)
     if _lists_packages(place, not key, kind):
         start = setting.span.start
         with _of_hardware(place, report):
@@ -208,4 +217,6 @@ def _of_table(report: LaunchReport, setting: Setting, file: str) -> bool:
 
 def _package(report: LaunchReport, name: str, value: str, start: int, whole: Span) -> bool:
     span = Span(start, start + len(value))
-    return report.look_up(Place.PACKAGE, name.lower().replace("_", "-"), value, whole, span)
+    name = name.lower().replace("_", "-")
+    report.request(name, value, whole)
+    return report.look_up(Place.PACKAGE, name, value, whole, span)

@@ -11,6 +11,7 @@ from npulens.checks.other_files.configuration_files import configuration_finding
 from npulens.checks.other_files.dependencies import requirement, requirement_lines
 from npulens.checks.other_files.launch_report import LaunchReport
 from npulens.checks.other_files.makefiles import makefile_findings
+from npulens.checks.other_files.release_pairs import release_pairs
 from npulens.checks.other_files.script_variables import ScriptVariable, variables_together
 from npulens.checks.other_files.shell_commands import (
     command_words,
@@ -29,6 +30,10 @@ from npulens.text.spans import Span
 _HASH = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|(?:(?<=\s)|^)#[^\n]*", re.MULTILINE)
 _SHELL = frozenset({Kind.SHELL, Kind.ENVIRONMENT})
 """An assignment without a command is what each line of a `.env` file is."""
+_INSTALLS_ONCE = frozenset(
+    {Kind.SHELL, Kind.DOCKERFILE, Kind.REQUIREMENTS, Kind.TOML, Kind.YAML, Kind.INI}
+)
+"""What a Makefile installs may be for targets that nobody makes together."""
 _WORD = re.compile(r"\S+")
 _SHELL_PROGRAM = re.compile(r"(?:.*/)?(?:ba|da|z)?sh\Z")
 _INSTRUCTION = re.compile(
@@ -76,6 +81,8 @@ def launch_findings(
     reason = _settled_image(document.text) if document.kind is Kind.DOCKERFILE else None
     with nullcontext() if reason is None else report.settling(reason):
         _read(report, document.kind, place)
+        if document.kind in _INSTALLS_ONCE:
+            release_pairs(report)
         report.finish()
     return report
 
@@ -135,6 +142,7 @@ def _dockerfile(report: LaunchReport) -> None:
             span = Span(flags.end(), span.end)
         if name == "FROM":
             stage += 1
+            report.group = (stage,)
             _from(span, report)
         elif name in ("ENV", "ARG"):
             pairs = list(_environment(span, report))
@@ -158,7 +166,9 @@ def _dockerfile(report: LaunchReport) -> None:
 def _from(span: Span, report: LaunchReport) -> None:
     for word in _WORD.finditer(report.text, *span):
         if not word.group().startswith("--"):
-            image(report, Atom(Span(*word.span()), word.group()))
+            atom = Atom(Span(*word.span()), word.group())
+            report.request("image", atom.text, atom.span)
+            image(report, atom)
             return
 
 

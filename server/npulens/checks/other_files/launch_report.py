@@ -50,6 +50,11 @@ _MEGATRON = re.compile(
 )
 _TUNING = re.compile(r"TASK_QUEUE_ENABLE|CPU_AFFINITY_CONF")
 _MOST_RENAMED = 50
+_READS = (
+    r"\$(?:\(?env:)?\{{?{name}\b"
+    r"|(?:environ(?:\.get|\.pop)?|getenv)[ \t]*[\[(][ \t]*[\"']{name}[\"'](?!\][ \t]*=[^=])"
+    r"|[\"']{name}[\"'][ \t]+(?:not[ \t]+)?in\b"
+)
 
 
 class _Use(IntEnum):
@@ -73,6 +78,23 @@ class Beside(NamedTuple):
 
 
 _NOTHING_BESIDE = Beside()
+
+
+class Request(NamedTuple):
+    """Something of which a release is asked for.
+
+    Attributes:
+        name: The package; `image` for an image, `file` for a file that is installed.
+        value: The requirement on its release, or the image.
+        span: Where it is.
+        group: The part of the file that it is in. One that is only run under a condition is in a
+            group whose first elements are those of what is around it.
+    """
+
+    name: str
+    value: str
+    span: Span
+    group: tuple[object, ...]
 
 
 class LaunchReport:
@@ -105,6 +127,10 @@ class LaunchReport:
         """Python inside this text, and the name of a file that would hold it."""
         self.one_liners: list[Span] = []
         """Python in quotes of the shell, where a fix might end the quotes or the line."""
+        self.requests: list[Request] = []
+        """The packages and images that are asked for."""
+        self.group: tuple[object, ...] = ("",)
+        """The part of the file in which the next ones are."""
         self._places: dict[str, dict[Span, _Use]] = {}
         self._values: dict[str, list[str]] = {}
         self._hiding: dict[str, list[Span]] = {}
@@ -130,7 +156,7 @@ class LaunchReport:
         name = self.text[slice(*span)]
         entry = self.catalogue.variable(name)
         if entry is None:
-            if value is not None and not self.look_up(Place.VARIABLE, name, value, span, span):
+            if value is not None and not self.npu_variable(name, value, span):
                 self._settle_variable(name, span)
             return False
         if value is not None and not may_be_wish(name, value):
@@ -147,12 +173,58 @@ class LaunchReport:
             self._values.setdefault(name, []).append(value)
         return True
 
+    def npu_variable(self, name: str, value: str, span: Span) -> bool:
+        """Report what is wrong with a variable that is set for the NPU; whether something is.
+
+        Args:
+            name: Its name.
+            value: What it is set to.
+            span: Where it is set.
+        """
+        if self.look_up(Place.VARIABLE, name, value, span, span):
+            return True
+        meant = self.catalogue.npu.variables.meant(name)
+        rule = self.catalogue.rule_named("npu-variable-unknown")
+        if meant is None or rule is None or self._is_read(name):
+            return False
+        at = self.text.find(name, *span)
+        fixes: list[Fix] = []
+        if at >= 0 and not self._contains(f"{meant}=") and not self._contains(f'"{meant}"'):
+            edit = Edit(Span(at, at + len(name)), meant)
+            fixes.append(Fix(use(meant), Applicability.UNSAFE, (edit,)))
+        self.add(rule, span, fixes, meant, message("check.npu-variable-meant", name=meant))
+        return True
+
+    def _is_read(self, name: str) -> bool:
+        """Whether the text itself reads a variable, which then is its own."""
+        return self.mentions(re.compile(_READS.format(name=name)))
+
     def _settle_variable(self, name: str, span: Span) -> None:
         """Say why a variable that is named like one of CUDA is no finding."""
         rule = self.catalogue.rule_named("cuda-environment")
         if rule is not None and _OF_CUDA.match(name) is not None:
             with self.settling("no-effect" if name == _CHECKED_BY_MEGATRON else "own-word"):
                 self.add(rule, span, ())
+
+    def request(self, name: str, value: str, span: Span) -> None:
+        """Note that a package or an image is asked for."""
+        self.requests.append(Request(name, value, span, self.group))
+
+    @contextmanager
+    def inside(self, *part: object) -> Iterator[None]:
+        """What is asked for meanwhile is in this part of where we are."""
+        before = self.group
+        self.group = (*before, *part)
+        yield
+        self.group = before
+
+    @contextmanager
+    def apart(self, part: object) -> Iterator[None]:
+        """What is asked for meanwhile is compared with nothing else."""
+        before = self.group
+        self.group = (part,)
+        yield
+        self.group = before
 
     @cached_property
     def probed(self) -> frozenset[str]:

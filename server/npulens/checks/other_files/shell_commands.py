@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 from npulens.catalog.tables import Place
@@ -49,6 +50,7 @@ _NOT_INSTALLED = frozenset(
 )
 _TOOL = "nvidia-smi"
 _TOOLKIT = re.compile(r"/(?:usr/local|opt)/(?:cuda|nvidia)(?:[-/.]|\Z)")
+_CANN_INSTALLER = "Ascend-cann-"
 _READ_BY_SHELLS = re.compile(r"(?:.*/)?(?:[\w.-]*(?:rc|profile)|environment|[\w.-]+\.sh)\Z")
 """Files whose lines are commands: `echo "export A=b" >> ~/.bashrc`."""
 _TESTS = frozenset({"[", "[[", "test"})
@@ -126,7 +128,8 @@ def _script(script: _Script, start: int, end: int) -> None:
         _note_values(command, script)
     for each in placed:
         script.variables.note(each[0], report.text, each[1].is_conditional)
-        _command(each, script)
+        with report.inside(*each[0].words[:1]) if each[1].is_conditional else nullcontext():
+            _command(each, script)
     variables = script_variables(found.block, report.text)
     variables_together(report, variables)
     launch_numbers(report, [command for command, _ in placed], variables)
@@ -347,6 +350,8 @@ def _atoms(atoms: Sequence[Atom], chain: Sequence[Atom], script: _Script) -> Non
         for each, value in _expanded(atom, following, ahead, script):
             _option_or_setting(each, value, ahead, script)
         _variables(atom, last, report)
+        if _CANN_INSTALLER in atom.text:
+            report.request("file", atom.text, atom.span)
         if atom not in chain and _TOOLKIT.match(atom.text):
             report.look_up(Place.PATH, "source", atom.text, atom.span, atom.span)
         if takes_image and atom not in chain:

@@ -54,12 +54,23 @@ _LAUNCH_WORDS = (
         "polygraphy",
         "compute-sanitizer",
     ),
-    *("NPU_", "STREAM_MEMORY", "CPU_AFFINITY", "ACL_OP", "NUMBAPRO", "PER_STREAM_QUEUE"),
+    *(
+        "NPU_",
+        "MULTI_STREAM",
+        "MSPROBE_",
+        "ACL_PRECISION",
+        "ACL_OPTYPE",
+        "STREAM_MEMORY",
+        "CPU_AFFINITY",
+        "ACL_OP",
+        "NUMBAPRO",
+        "PER_STREAM_QUEUE",
+    ),
     *("pretrain_", "posttrain_", "-parallel", "micro-batch", "seq-length", "train-iters"),
     *("msprobe", "msprof-analyze", "soc_version", "precision_mode", "implmode", "--framework"),
     *("dump_path", "experimental_config", "common_dump_settings"),
     *("MASTER_ADDR", "master_addr", "nproc_per_node", "nproc-per-node"),
-    *("COMBINED_ENABLE", "INF_NAN_MODE", "OOM_SNAPSHOT", "STREAMS_PER_DEVICE", "ACL_DEVICE_SYNC"),
+    *("COMBINED_", "INF_NAN_MODE", "OOM_SNAPSHOT", "STREAMS_PER_DEVICE", "ACL_DEVICE_SYNC"),
 )
 _READ_WHOLE = frozenset({Kind.REQUIREMENTS, Kind.DOCKERFILE})
 """Files of a few lines, in each of which something may be said of the releases of Python."""

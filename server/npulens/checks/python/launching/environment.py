@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from npulens.catalog.model import Applicability, Edit, Finding, Fix, MigrationStyle, Severity
-from npulens.catalog.tables import EnvironmentEntry, Place
+from npulens.catalog.tables import EnvironmentEntry
 from npulens.checks.context import Context
 from npulens.checks.other_files.any_device import variable_by_hand
 from npulens.checks.other_files.launch_report import (
@@ -186,7 +186,7 @@ def _applicability(entry: EnvironmentEntry, value: ast.expr) -> Applicability:
 def _npu_variable(name: str, value: str, span: Span, scope: Scope, context: Context) -> None:
     """A value that a variable of the NPU does not take; of a script that trains, a slow one."""
     report = LaunchReport(context.code.text, context.catalogue, style=context.target.style)
-    report.look_up(Place.VARIABLE, name, value, span, span)
+    report.npu_variable(name, value, span)
     # A function may be the one that is called for debugging.
     is_advice_wanted = scope is context.module and context.facts.signs.trains
     for finding in report.findings:
