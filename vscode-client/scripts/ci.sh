@@ -61,12 +61,16 @@ for minor in 9 10 11 12 13 14; do
         fi
     done
 done
-for package in "$universal" "$linux"; do
-    rm -rf "$work/unpacked"
-    "$python" -m zipfile --extract "$package" "$work/unpacked"
-    node scripts/activation-test.mjs "$work/unpacked/extension"
-    node scripts/servers-test.mjs "$work/unpacked/extension" "$environment/bin/python" "${others[@]}"
-done
+check_servers() { # PACKAGE
+    local place=$work/unpacked-${1##*/}
+    "$python" -m zipfile --extract "$1" "$place"
+    node scripts/activation-test.mjs "$place/extension"
+    node scripts/servers-test.mjs "$place/extension" "$environment/bin/python" "${others[@]}"
+}
+check_servers "$universal" & # most of it is waiting for servers, so both go on at once
+universal_servers=$!
+check_servers "$linux"
+wait "$universal_servers"
 
 left=$((${NPULENS_CI_ENDS:-$(date +%s) + 3600} - $(date +%s)))
 if [ "$left" -lt 420 ]; then # it takes five minutes where nothing is installed, and a slow machine more

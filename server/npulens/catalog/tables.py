@@ -320,6 +320,8 @@ class Catalogue:
     """The roots of packages that cannot be imported where there is no CUDA."""
     optional_libraries: frozenset[str] = field(init=False)
     """These, and those with a build for the NPU, or without any statement on one."""
+    library_words: frozenset[str] = field(init=False)
+    """The roots of all packages of `libraries`, and the names of their methods."""
     triggers: frozenset[str] = field(init=False)
     """Words of which at least one is in every statement that can break a rule."""
     parts: frozenset[str] = field(init=False)
@@ -387,6 +389,9 @@ class Catalogue:
         optional = (n for n, e in self.libraries.items() if e.rule.library in _OPTIONAL)
         roots = frozenset(name for name in optional if "." not in name)
         object.__setattr__(self, "optional_libraries", roots)
+        of_methods = (name for name, method in self.methods.items() if method.is_of_library)
+        all_roots = (name.partition(".")[0] for name in self.libraries)
+        object.__setattr__(self, "library_words", frozenset([*all_roots, *of_methods]))
         back = {e.becomes: e.symbol for e in self.symbols.values() if e.becomes is not None}
         object.__setattr__(self, "counterparts", back)
         prefixes = tuple(entry for entry in self.environment.values() if entry.prefix)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from npulens.syntax.shell_tree import Arm, Block, Command, Compound, Step, Word, inner_blocks
 
@@ -54,6 +55,11 @@ class CommandContext:
     is_tolerated: bool = False
     is_decisive: bool = False
     guarded: frozenset[str] = frozenset()
+
+    def having(self, **values: Any) -> "CommandContext":
+        """The same with other values; itself where they are what it has."""
+        has = all(getattr(self, name) == value for name, value in values.items())
+        return self if has else replace(self, **values)
 
     def inside(self) -> "CommandContext":
         """The same for commands in a body that runs on a condition."""
@@ -161,7 +167,7 @@ class _Walk:
             if self._tests.leaves_the_rest_to_others(steps):
                 return
             guards = self._guards_of_the_rest(steps)
-            context = replace(context, guarded=context.guarded | guards)
+            context = context.having(guarded=context.guarded | guards)
 
     def _list(self, steps: Sequence[Step], context: CommandContext) -> Iterator[Placed]:
         """`a && b || c`: what the NPU does not come to is left out."""
@@ -177,14 +183,14 @@ class _Walk:
             following = pipelines[index + 1] if index + 1 < len(pipelines) else []
             around = self._around(pipeline, following, context)
             if index:
-                around = replace(around, is_conditional=True)
+                around = around.having(is_conditional=True)
             if index < deciding:
-                around = replace(around, is_decisive=not about_npu)
+                around = around.having(is_decisive=not about_npu)
             yield from self._pipeline(pipeline, around)
             if len(pipelines) == 1:
                 return
             names = {self._name(word) for word in self._probes(pipeline)}
-            context = replace(context, guarded=context.guarded | names)
+            context = context.having(guarded=context.guarded | names)
             term = self._tests.pipeline(pipeline, about_npu)
             truth = _joined(truth, operator, term) if index else term
             is_for_npu = is_for_npu or truth is True
@@ -204,25 +210,25 @@ class _Walk:
         if following and following[0].before == "||":
             instead = self._source(following[0].node)
             if instead in ("true", ":"):
-                context = replace(context, is_tolerated=True)
+                context = context.having(is_tolerated=True)
             is_number = _COUNT_INSTEAD.match(instead) is not None
             is_counted = is_counted or (context.is_output_used and is_number)
-        return replace(context, is_counted=is_counted)
+        return context.having(is_counted=is_counted)
 
     def _pipeline(self, pipeline: Sequence[Step], context: CommandContext) -> Iterator[Placed]:
         for index, step in enumerate(pipeline):
             is_used = context.is_output_used or index + 1 < len(pipeline)
-            yield from self._node(step.node, replace(context, is_output_used=is_used))
+            yield from self._node(step.node, context.having(is_output_used=is_used))
 
     def _node(self, node: Command | Compound, context: CommandContext) -> Iterator[Placed]:
         if isinstance(node, Command):
             yield node, context
         elif node.head.words and node.kind != "function":
-            yield node.head, replace(context, is_test=False)
+            yield node.head, context.having(is_test=False)
         for inner in inner_blocks(node):
             is_array = any(isinstance(s.node, Command) and s.node.is_array for s in inner.steps)
-            used = replace(context, is_test=False, is_counted=False)
-            yield from self.block(inner, used if is_array else replace(used, is_output_used=True))
+            used = context.having(is_test=False, is_counted=False)
+            yield from self.block(inner, used if is_array else used.having(is_output_used=True))
         if isinstance(node, Compound):
             yield from self._compound(node, context)
 
@@ -235,7 +241,7 @@ class _Walk:
         else:
             for arm in node.arms:
                 if arm.test is not None:
-                    testing = replace(context, is_test=True, is_decisive=True)
+                    testing = context.having(is_test=True, is_decisive=True)
                     yield from self.block(arm.test, testing)
                 is_group = node.kind in ("{", "(")
                 yield from self.block(arm.body, context if is_group else context.inside())
@@ -243,12 +249,12 @@ class _Walk:
     def _if(self, node: Compound, context: CommandContext) -> Iterator[Placed]:
         tests = [arm.test for arm in node.arms if arm.test is not None]
         names = {self._name(word) for test in tests for word in all_probed(test, self._text)}
-        guarded = replace(context, guarded=context.guarded | names)
+        guarded = context.having(guarded=context.guarded | names)
         about_npu = self._tests.chain_checks_for_npu(node)
         decides = not about_npu and any(matters(step.node, self._text) for step in _bodies(node))
-        testing = replace(context, is_test=True, is_decisive=decides)
+        testing = context.having(is_test=True, is_decisive=decides)
         if about_npu:
-            testing = replace(context, guarded=context.guarded | _OTHERS_COMMANDS)
+            testing = context.having(guarded=context.guarded | _OTHERS_COMMANDS)
         for arm in node.arms:
             truth: Truth = None
             if arm.test is not None:

@@ -219,9 +219,7 @@ def uses_libraries(context: Context) -> bool:
     It is imported in the segment itself or, by name, for the whole module.
     """
     if context.optional.is_wanted is None:
-        roots = {name.partition(".")[0] for name in context.catalogue.libraries}
-        roots |= context.target.project.extensions.foreign
-        roots |= {n for n, method in context.catalogue.methods.items() if method.is_of_library}
+        roots = context.catalogue.library_words | context.target.project.extensions.foreign
         # Everybody writes this word, only an import shows that it is the library.
         words = (roots - {"cuda"}) & context.lookups.identifiers
         text, of_module = context.code.text, context.lookups.import_roots
