@@ -121,10 +121,14 @@ def names() -> dict[str, Any]:
         "args": SimpleNamespace(amp=True),
         "criterion": nn.CrossEntropyLoss(),
         "device": "npu",
+        "experimental": None,
         "groups": lambda each: each.parameters(),
         "loader": [(torch.ones(2, 4).npu(), torch.tensor([0, 2]).npu())],
+        "metrics": torch_npu.profiler.AiCMetrics.PipeUtilization,
         "model": model,
         "optimizer": torch.optim.SGD(model.parameters(), 0.1),
+        "train": lambda *_: None,
+        "weight": torch.ones(2).npu(),
         "x": torch.ones(2, 3).npu().t(),
     }
 
@@ -159,8 +163,11 @@ def doubles(folder: Path) -> None:
     activations.ACT2FN = {"silu": nn.SiLU()}  # type: ignore[attr-defined]
     timm, adamp = ModuleType("timm.optim"), ModuleType("adamp")
     timm.RMSpropTF = adamp.AdamP = torch.optim.SGD  # type: ignore[attr-defined]
-    parents = {name: ModuleType(name) for name in ("transformers", "timm")}
-    sys.modules |= parents | {each.__name__: each for each in (project, activations, timm, adamp)}
+    probe = ModuleType("msprobe.pytorch")
+    probe.seed_all = lambda seed, mode: None  # type: ignore[attr-defined]
+    parents = {name: ModuleType(name) for name in ("transformers", "timm", "msprobe")}
+    doubled = (project, activations, timm, adamp, probe)
+    sys.modules |= parents | {each.__name__: each for each in doubled}
     program = folder / "npu-smi"
     program.write_text('#!/bin/sh\necho "$@" > "$NPU_SMI_MARK"\n')
     program.chmod(0o755)

@@ -11,8 +11,24 @@ from npulens_emulator.names import missing
 _profiler: Any = torch.profiler
 
 ProfilerAction = _profiler.ProfilerAction
-schedule = _profiler.schedule
 tensorboard_trace_handler = _profiler.tensorboard_trace_handler
+
+
+def schedule(
+    wait: int,
+    active: int,
+    warmup: int = 0,
+    repeat: int = 0,
+    skip_first: int = 0,
+    skip_first_wait: int = 0,
+) -> Any:
+    """Which steps are recorded; unlike PyTorch's it takes numbers by position, in another order.
+
+    Source: Ascend/pytorch: torch_npu/profiler/scheduler.py.
+    """
+    numbers = {"wait": wait, "warmup": warmup, "active": active, "repeat": repeat}
+    late = {"skip_first_wait": skip_first_wait} if skip_first_wait else {}
+    return _profiler.schedule(**numbers, skip_first=skip_first, **late)
 
 
 class ProfilerActivity(enum.Enum):
