@@ -6,6 +6,7 @@ be nested and may span lines. A snippet without marks must have no finding.
 
 import ast
 import textwrap
+from collections.abc import Collection
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -14,8 +15,10 @@ import pytest
 from npulens.analysis import StatementCache, analyze
 from npulens.catalog.loader import load_catalogue
 from npulens.catalog.model import Applicability, Finding, MigrationStyle, Target, TorchVersion
+from npulens.catalog.project_model import ProjectFacts
 from npulens.fixes.apply import apply_edits, fix_text
 from npulens.text.document import Document
+from npulens.workspace.files.relevance import Relevance
 
 CATALOGUE = load_catalogue()
 NPU = MigrationStyle.NPU
@@ -91,6 +94,23 @@ def check(snippet: str, style: MigrationStyle = NPU, torch: tuple[int, int] = (2
     kept = findings(source, style, torch, StatementCache())
     assert kept == findings(source, style, torch), "with a cache the answer is another"
     return source
+
+
+def findings_in(file: str, text: str, codes: Collection[str]) -> list[Finding]:
+    """The findings of some rules in a file of any kind."""
+    found = analyze(Document(file, text), CATALOGUE, Target())
+    return [finding for finding in found if finding.rule.code in codes]
+
+
+def check_file(file: str, snippet: str, codes: Collection[str]) -> list[Finding]:
+    """Assert that exactly what is marked is found, and that the file would be read."""
+    text, expected = unmarked(code(snippet))
+    found = findings_in(file, text, codes)
+    marks = sorted(Mark(*finding.span, finding.rule.code) for finding in found)
+    assert marked(text, marks) == marked(text, expected)
+    if expected:
+        assert Relevance(CATALOGUE, ProjectFacts()).may_have_findings(file, text.encode())
+    return found
 
 
 def fixed(

@@ -272,6 +272,15 @@ REFUSED: list[tuple[object, str]] = [
     ({"family": "ours", "symbol": []}, 'unknown field "symbol"'),
     ({"family": "ours", "symbols": {}}, '"symbols" must be a list, not {}'),
     (
+        {"family": "ours", "signatures": [{"callable": "a.b", "types": {"c": "bol"}}]},
+        'signatures[0] a.b: "types" must be parameters with a type for each: bool, int, float or'
+        ' str, not {"c": "bol"}',
+    ),
+    (
+        {"family": "ours", "members": [{"owner": "a.b", "renamed": {"c": 1}}]},
+        'members[0] a.b: "renamed" must be a name, not 1',
+    ),
+    (
         with_rule(code="My1"),
         'rules[0] My1: "code" must be two to ten capital letters and three digits, not "My1"',
     ),

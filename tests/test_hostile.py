@@ -107,6 +107,10 @@ TEXTS: dict[str, tuple[Maker, int]] = {
         ),
         300,
     ),
+    "misspelt variables": (
+        repeated("os.environ['HCCL_CONNECT_TIME_OUT'] = '1'\n"),
+        500,
+    ),
     "or": (lambda n: "x = " + " or ".join(["torch.cuda"] * n) + "\nx.synchronize()\n", 1000),
     "doubled strings": (
         lambda n: 'x0 = "cuda"\n' + numbered('x# = f"{x@}{x@}"\n')(n) + f"y.to(x{n} + 'a')\n",

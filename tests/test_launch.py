@@ -3,7 +3,7 @@
 import pytest
 
 from helpers import CATALOGUE, check, code, findings, fixed
-from npulens.analysis import analyze
+from npulens.analysis import StatementCache, analyze
 from npulens.catalog.model import Applicability, Target
 from npulens.text.document import Document
 
@@ -111,6 +111,7 @@ NOT_FOUND = [
     'os.environ["MY_CUDA_VISIBLE_DEVICES"] = "0"',
     'os.environ["TASK_QUEUE_ENABLE"] = "0"',
     'os.environ["TORCH_HCCL_ASYNC_ERROR_HANDLING"] = "3"',
+    'os.environ["HCCL_CONNECT_TIME_OUT"] = "3"\nx = os.getenv("HCCL_CONNECT_TIME_OUT")',
     'os.environ["HCCL_CONNECT_TIMEOUT"] = str(minutes * 60)',
     'names = {"HCCL_CONNECT_TIMEOUT": seconds}',
     f'os.environ["TASK_QUEUE_ENABLE"] = "2"\n{TRAINING}',
@@ -229,3 +230,11 @@ def test_the_note_says_what_is_asked_of_the_value() -> None:
     [finding] = findings(code('import os\nos.environ["CUDA_VISIBLE_DEVICES"] = "1,0"\n'))
     assert "ascending" in finding.message("en")
     assert "升序" in finding.message("zh")
+
+
+def test_a_variable_that_another_statement_reads_is_the_modules_own() -> None:
+    source = 'import os\nos.environ["HCCL_CONNECT_TIME_OUT"] = "3"\n'
+    reading = 'x = os.getenv("HCCL_CONNECT_TIME_OUT")\n'
+    for cache in (None, StatementCache()):  # an editor reads each statement by itself
+        assert [f.rule.code for f in findings(source, cache=cache)] == ["NPU910"]
+        assert not findings(source + reading, cache=cache)

@@ -40,6 +40,7 @@ NOT_FOUND = [
     "torch_npu.profiler.AiCMetrics.__members__",
     "torch_npu.npu_operator_of_our_own(x)",
     "with torch_npu.profiler.profile() as p:\n    p.step()\n    p.export_stacks('a')",
+    "with torch_npu.profiler.profile() as p:\n    print(p.step_num)",
     "torch_npu.npu_swiglu(x, dim=-1)",
     "torch_npu.npu_swiglu(x, of_a_newer_release=1)",
     "torch.npu.mstx.mark('a')",

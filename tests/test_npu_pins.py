@@ -7,31 +7,19 @@ from itertools import pairwise
 
 import pytest
 
-from helpers import CATALOGUE, Mark, code, marked, unmarked
-from npulens.analysis import analyze
-from npulens.catalog.model import Finding, Target
+from helpers import check_file, findings_in
+from npulens.catalog.model import Finding
 from npulens.catalog.npu_releases import cann_order
-from npulens.catalog.project_model import ProjectFacts
-from npulens.text.document import Document
-from npulens.workspace.files.relevance import Relevance
 
 _IMAGE = "FROM hub.example.org/ascend/cann:"
 
 
 def findings(file: str, text: str) -> list[Finding]:
-    found = analyze(Document(file, text), CATALOGUE, Target())
-    return [finding for finding in found if finding.rule.code in ("NPU910", "NPU921")]
+    return findings_in(file, text, ("NPU910", "NPU921"))
 
 
 def check(file: str, snippet: str) -> list[Finding]:
-    """Assert that exactly what is marked is found, and that the file would be read."""
-    text, expected = unmarked(code(snippet))
-    found = findings(file, text)
-    marks = sorted(Mark(*finding.span, finding.rule.code) for finding in found)
-    assert marked(text, marks) == marked(text, expected)
-    if expected:
-        assert Relevance(CATALOGUE, ProjectFacts()).may_have_findings(file, text.encode())
-    return found
+    return check_file(file, snippet, ("NPU910", "NPU921"))
 
 
 PAIRS = [

@@ -5,30 +5,20 @@ Each case is the name of a file and its text, with findings marked as in `helper
 
 import pytest
 
-from helpers import CATALOGUE, Mark, code, marked, unmarked
+from helpers import CATALOGUE, check_file, findings_in
 from npulens.analysis import analyze
 from npulens.catalog.model import Finding, Severity, Target
-from npulens.catalog.project_model import ProjectFacts
 from npulens.text.document import Document
-from npulens.workspace.files.relevance import Relevance
 
 OF_TOOLS = {"NPU909", "NPU922", "NPU923", "NPU925"}
 
 
 def findings(file: str, text: str) -> list[Finding]:
-    found = analyze(Document(file, text), CATALOGUE, Target())
-    return [finding for finding in found if finding.rule.code in OF_TOOLS]
+    return findings_in(file, text, OF_TOOLS)
 
 
 def check(file: str, snippet: str) -> list[Finding]:
-    """Assert that exactly what is marked is found, and that the file would be read."""
-    text, expected = unmarked(code(snippet))
-    found = findings(file, text)
-    marks = sorted(Mark(*finding.span, finding.rule.code) for finding in found)
-    assert marked(text, marks) == marked(text, expected)
-    if expected:
-        assert Relevance(CATALOGUE, ProjectFacts()).may_have_findings(file, text.encode())
-    return found
+    return check_file(file, snippet, OF_TOOLS)
 
 
 COMMANDS = [

@@ -17,6 +17,7 @@ FOUND = [
     f"{DEBUGGER}⟦PrecisionDebugger.start⟧()",
     f"{DEBUGGER}d = PrecisionDebugger()\n⟦d.start⟧(model)",
     f"{DEBUGGER}while True:\n    d = ⟦PrecisionDebugger⟧('a.json')\n    d.stop()",
+    f"{DEBUGGER}for a in b:\n    for c in a:\n        d = ⟦PrecisionDebugger⟧()\n        d.stop()",
     f"{DEBUGGER}d = PrecisionDebugger()\n"
     "with torch_npu.profiler.profile() as p:\n    ⟦d.start⟧()\n    d.stop()",
     "y = torch_npu.npu_swiglu(x)\n⟦torch.onnx.export⟧(model, x, 'a.onnx')",

@@ -27,6 +27,10 @@ class FormatError(LocalizedError):
         return FormatError(message("format.in-field", name=name, problem=self.text))
 
 
+ARGUMENT_TYPES = frozenset({"bool", "int", "float", "str"})
+"""The types that a signature may say of an argument."""
+
+
 def unknown_field(name: str) -> FormatError:
     """That there is no such field."""
     return FormatError(message("format.unknown-field", name=name))
@@ -146,6 +150,20 @@ def read_constants(value: object) -> dict[str, Any]:
         if not name.isidentifier() or not isinstance(constant, (bool, int, float, str)):
             values = {"name": shown(name), "value": shown(constant)}
             raise FormatError(message("format.plain-value", **values))
+    return value
+
+
+def read_names(value: object) -> dict[str, str]:
+    """Names with another name for each."""
+    if not isinstance(value, dict):
+        raise refused(value, "format.parameters")
+    return {read_name(name): read_name(other) for name, other in value.items()}
+
+
+def read_types(value: object) -> dict[str, str]:
+    """Parameters with the name of the type of each."""
+    if not isinstance(value, dict) or not ARGUMENT_TYPES.issuperset(map(str, value.values())):
+        raise refused(value, "format.types")
     return value
 
 

@@ -182,6 +182,7 @@ if TYPE_CHECKING:
         "format.limits",
         "format.examples",
         "format.choices",
+        "format.types",
         "format.pieces-of-code",
         "format.settlements",
         "format.tags",

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from npulens.catalog.near_names import is_one_slip
+
 _PREFIXES = (
     *("HCCL_", "ASCEND_", "NPU_", "ACL_", "PYTORCH_NPU_", "TORCH_NPU_", "TORCH_HCCL_"),
     *("TASK_QUEUE", "CPU_AFFINITY", "COMBINED_", "MULTI_STREAM", "MSPROBE_"),
@@ -38,7 +40,7 @@ class NpuVariables:
         if name in self.renamed:
             return self.renamed[name]
         found = self._by_letters.get(_letters(name)) or self._by_words.get(_words(name))
-        near = found or tuple(known for known in sorted(self.names) if _is_near(name, known))
+        near = found or tuple(known for known in sorted(self.names) if is_one_slip(name, known))
         return near[0] if len(near) == 1 else None
 
     @cached_property
@@ -75,18 +77,3 @@ def _letters(name: str) -> str:
 
 def _words(name: str) -> str:
     return " ".join(sorted(name.split("_")))
-
-
-def _is_near(name: str, known: str) -> bool:
-    """Whether one letter is too much, missing or another, or two have changed places."""
-    if abs(len(name) - len(known)) > 1:
-        return False
-    shortest = min(len(name), len(known))
-    start = next((i for i in range(shortest) if name[i] != known[i]), shortest)
-    end = 0
-    while end < shortest - start and name[-1 - end] == known[-1 - end]:
-        end += 1
-    first, second = name[start : len(name) - end], known[start : len(known) - end]
-    if any(map(str.isdigit, first + second)):
-        return False  # another number is another thing
-    return max(len(first), len(second)) <= 1 or (len(first) == 2 and first == second[::-1])

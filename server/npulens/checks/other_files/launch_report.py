@@ -173,23 +173,28 @@ class LaunchReport:
             self._values.setdefault(name, []).append(value)
         return True
 
-    def npu_variable(self, name: str, value: str, span: Span) -> bool:
+    def npu_variable(self, name: str, value: str, span: Span, is_read: bool | None = None) -> bool:
         """Report what is wrong with a variable that is set for the NPU; whether something is.
 
         Args:
             name: Its name.
             value: What it is set to.
             span: Where it is set.
+            is_read: Whether the file reads it itself; looked for in the text if not given.
         """
         if self.look_up(Place.VARIABLE, name, value, span, span):
             return True
         meant = self.catalogue.npu.variables.meant(name)
         rule = self.catalogue.rule_named("npu-variable-unknown")
-        if meant is None or rule is None or self._is_read(name):
+        if meant is None or rule is None:
+            return False
+        if self._is_read(name) if is_read is None else is_read:
             return False
         at = self.text.find(name, *span)
         fixes: list[Fix] = []
-        if at >= 0 and not self._contains(f"{meant}=") and not self._contains(f'"{meant}"'):
+        # Of a module only a part may be here, which says nothing of the rest.
+        is_there = is_read is None and self._contains(f"{meant}=")
+        if at >= 0 and not is_there:
             edit = Edit(Span(at, at + len(name)), meant)
             fixes.append(Fix(use(meant), Applicability.UNSAFE, (edit,)))
         self.add(rule, span, fixes, meant, message("check.npu-variable-meant", name=meant))

@@ -7,6 +7,7 @@ from functools import cached_property, lru_cache
 
 from npulens.catalog.messages import message
 from npulens.catalog.model import Applicability, Edit, Fix, LocalizedText, Severity
+from npulens.catalog.near_names import is_one_slip
 from npulens.catalog.suite_tables import SuiteEntry, SuiteOwner, SuiteTable, plain_spelling
 from npulens.checks.other_files.command_options import Given, Part, options_in
 from npulens.checks.other_files.launch_report import LaunchReport
@@ -181,18 +182,11 @@ def _meant(name: str, table: SuiteTable) -> str | None:
 
 
 def _is_near(name: str, known: str) -> bool:
-    """Whether one letter is too much, missing or another, or two have changed places."""
-    shortest = min(len(name), len(known))
-    start = next((i for i in range(shortest) if name[i] != known[i]), shortest)
-    end = 0
-    while end < shortest - start and name[-1 - end] == known[-1 - end]:
-        end += 1
-    first, second = name[start : len(name) - end], known[start : len(known) - end]
-    if any(map(str.isdigit, first + second)):
-        return False  # another number is another thing
-    if len(first) == len(second) == 1:
-        return shortest >= _SHORTEST_WITH_OTHER_LETTER  # not `--patch-size` for `--batch-size`
-    return max(len(first), len(second)) <= 1 or (len(first) == 2 and first == second[::-1])
+    """Whether it is meant; `--patch-size` is no slip for `--batch-size`."""
+    other_letters = sum(map(str.__ne__, name, known)) if len(name) == len(known) else 0
+    return is_one_slip(name, known) and (
+        other_letters != 1 or len(name) >= _SHORTEST_WITH_OTHER_LETTER
+    )
 
 
 def _renamed(given: Given, entry: SuiteEntry, command: _SuiteCommand) -> None:

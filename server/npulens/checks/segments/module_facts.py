@@ -7,7 +7,7 @@ from typing import NamedTuple
 from npulens.catalog.model import MigrationStyle, Shim, Target
 from npulens.catalog.tables import CHECKED_WORDS, Catalogue
 from npulens.checks.segments.author_evidence import Evidence, evidence_of
-from npulens.checks.segments.module_words import checked_for_none
+from npulens.checks.segments.module_words import NPU_SOFTWARE, checked_for_none
 from npulens.checks.segments.own_extensions import OwnExtensions
 from npulens.checks.segments.segment import Segment
 from npulens.syntax.other_modules import OtherModules
@@ -59,6 +59,7 @@ class ModuleSigns(NamedTuple):
         trains: It is a script that is run and holds a training loop.
         pins_memory: A loader of it requests pinned memory.
         decisive_words: Words anywhere in it that decide elsewhere, see `module_words.py`.
+        variables_read: Environment variables that it reads, and so may have made up.
         checked_for_none: Names that it compares with `None`, if it reads compute capabilities.
         evidence: What else it says of its author's intentions.
     """
@@ -68,8 +69,14 @@ class ModuleSigns(NamedTuple):
     trains: bool
     pins_memory: bool
     decisive_words: frozenset[str]
+    variables_read: frozenset[str]
     checked_for_none: frozenset[str]
     evidence: Evidence
+
+    @property
+    def names_npu_software(self) -> bool:
+        """Whether torch_npu or msprobe is named in it."""
+        return not NPU_SOFTWARE.isdisjoint(self.decisive_words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +166,7 @@ def _signs(segments: Sequence[Segment]) -> ModuleSigns:
         _trains(segments),
         any(s.signs.pins_memory for s in segments),
         _union(s.signs.decisive_words for s in segments),
+        _union(s.signs.variables_read for s in segments),
         _checked_for_none(segments),
         evidence_of(words, _union(s.triggers & CHECKED_WORDS for s in segments)),
     )

@@ -26,6 +26,12 @@ _DECISIVE_WORDS = {
     "cudnn tf32 off": ("cudnn.allow_tf32", re.compile(r"cudnn\.allow_tf32[ \t]*=(?![ \t]*True\b)")),
 }
 """By name a word that a text must have, and the pattern that it must have then."""
+NPU_SOFTWARE = frozenset({"torch_npu", "torch.npu", "msprobe"})
+"""Words of which a module that uses the software of the NPU has one."""
+_READ = re.compile(
+    r"(?:environ(?:\.get|\.pop)?|getenv)[ \t]*[\[(][ \t]*[\"']([A-Z]\w+)[\"'](?!\][ \t]*=[^=])"
+    r"|[\"']([A-Z]\w+)[\"'][ \t]+(?:not[ \t]+)?in\b|\$\{?([A-Z]\w+)"
+)
 _CHECKED_FOR_NONE = re.compile(
     r"(?<![\w.])([A-Za-z_][\w.]*)\s+is\s+(?:not\s+)?None\b"
     r"|\b(?:if|and|not)\s+([A-Za-z_][\w.]*)(?=\s*:|\s+and\b|\s+or\b)"
@@ -48,6 +54,13 @@ def decisive_words_in(text: str) -> frozenset[str]:
         for name, (word, pattern) in _DECISIVE_WORDS.items()
         if word in text and (pattern is None or pattern.search(text) is not None)
     )
+
+
+def variables_read_in(text: str) -> frozenset[str]:
+    """The environment variables that a text reads, also in a command inside of it."""
+    if "environ" not in text and "getenv" not in text and "$" not in text:
+        return frozenset()
+    return frozenset(name for names in _READ.findall(text) for name in names if name)
 
 
 def checked_for_none(texts: Iterable[str]) -> frozenset[str]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from npulens.catalog.model import Finding
 from npulens.checks.segments.device_uses import DeviceUses
 from npulens.checks.segments.fused_answers import FusedAnswers
-from npulens.checks.segments.module_words import decisive_words_in
+from npulens.checks.segments.module_words import decisive_words_in, variables_read_in
 from npulens.checks.segments.shape_answers import ShapeAnswers
 from npulens.fixes.imports import TorchImport, binds_module, imports_module, torch_import
 from npulens.fixes.shim_edits import NO_SHIM, ShimUse, shim_use
@@ -62,6 +62,7 @@ class SegmentSigns(NamedTuple):
         runs: It checks for `__main__`, or is a loop with a backward pass outside of functions.
         pins_memory: It requests pinned memory.
         decisive_words: Words in it that decide elsewhere in the module, see `module_words.py`.
+        variables_read: Environment variables that it reads.
     """
 
     checks_for_npu: bool
@@ -72,6 +73,7 @@ class SegmentSigns(NamedTuple):
     runs: bool
     pins_memory: bool
     decisive_words: frozenset[str]
+    variables_read: frozenset[str]
 
 
 @dataclass(slots=True)
@@ -165,6 +167,7 @@ def _signs(
         _runs(parsed),
         "pin_memory" in text and _PINNED.search(text) is not None,
         decisive_words_in(text),
+        variables_read_in(text),
     )
 
 

@@ -20,8 +20,6 @@ _TYPES: dict[str, Callable[[object], bool]] = {
     "float": lambda value: isinstance(value, (int, float)) and not isinstance(value, bool),
     "str": lambda value: isinstance(value, str),
 }
-_NAMED = frozenset({"torch_npu", "torch.npu", "msprobe"})
-"""Without any of these a module has none of the names."""
 _CLOSE = 0.75
 """How alike two names are of which the one may be meant by the other, from 0 to 1."""
 _SAME = 0.9
@@ -30,7 +28,7 @@ _SAME = 0.9
 
 def member(node: ast.Attribute, scope: Scope, context: Context) -> None:
     """`torch_npu.profiler.AiCMetrics.Pipe`: a name that no release has."""
-    if not isinstance(node.ctx, ast.Load) or not _is_for_npu(context):
+    if not isinstance(node.ctx, ast.Load) or not context.facts.signs.names_npu_software:
         return
     values = resolve(node, scope)
     if len(values) != 1 or not isinstance(values[0], (Qualified, Member)):
@@ -44,7 +42,7 @@ def member(node: ast.Attribute, scope: Scope, context: Context) -> None:
 
 def entered(node: ast.With, scope: Scope, context: Context) -> None:
     """`with torch_npu.profiler.profile() as p:` and, inside, `p.key_averages()`."""
-    if not _is_for_npu(context):
+    if not context.facts.signs.names_npu_software:
         return
     for item in node.items:
         call, name = item.context_expr, getattr(item.optional_vars, "id", None)
@@ -73,7 +71,7 @@ def imported(node: ast.ImportFrom, scope: Scope, context: Context) -> None:
 
 def called(node: ast.Call, scope: Scope, context: Context) -> None:
     """`torch_npu.profiler.profile(config=...)`: an argument that the function does not take."""
-    entry = _signature(node, scope, context) if _is_for_npu(context) else None
+    entry = _signature(node, scope, context) if context.facts.signs.names_npu_software else None
     if entry is None:
         return
     if entry.dictionary:
@@ -109,14 +107,10 @@ def called(node: ast.Call, scope: Scope, context: Context) -> None:
 def assigned(node: ast.Assign, scope: Scope, context: Context) -> None:
     """`options.hccl_config = {"hccl_buffer_size": "200"}`."""
     target = node.targets[0]
-    if isinstance(target, ast.Attribute) and _is_for_npu(context):
+    if isinstance(target, ast.Attribute) and context.facts.signs.names_npu_software:
         entry = context.catalogue.npu.signatures.get(f".{target.attr}")
         if entry is not None:
             _dictionary(node.value, entry, context)
-
-
-def _is_for_npu(context: Context) -> bool:
-    return not _NAMED.isdisjoint(context.facts.signs.decisive_words)
 
 
 def _signature(node: ast.Call, scope: Scope, context: Context) -> SignatureEntry | None:

@@ -185,8 +185,11 @@ def _applicability(entry: EnvironmentEntry, value: ast.expr) -> Applicability:
 
 def _npu_variable(name: str, value: str, span: Span, scope: Scope, context: Context) -> None:
     """A value that a variable of the NPU does not take; of a script that trains, a slow one."""
+    is_of_npu = name in context.catalogue.npu.variables.names
+    if not is_of_npu and name in context.facts.signs.variables_read:
+        return  # the module's own
     report = LaunchReport(context.code.text, context.catalogue, style=context.target.style)
-    report.npu_variable(name, value, span)
+    report.npu_variable(name, value, span, is_read=False)
     # A function may be the one that is called for debugging.
     is_advice_wanted = scope is context.module and context.facts.signs.trains
     for finding in report.findings:

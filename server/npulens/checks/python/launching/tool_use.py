@@ -26,7 +26,6 @@ _NAMED = (Instance, Member, Qualified)
 _LONGEST = 60
 """Of a text that a message quotes."""
 _ADDRESS = re.compile(r"\w+://")
-_SOFTWARE = frozenset({"torch_npu", "torch.npu", "msprobe"})
 
 
 def profiled(node: ast.With, scope: Scope, context: Context) -> None:
@@ -71,17 +70,17 @@ def called(node: ast.Call, scope: Scope, context: Context) -> None:
     name = getattr(node.func, "attr", getattr(node.func, "id", ""))
     if name not in _CALLED and name not in context.facts.aliases:
         return
-    names = qualified_names(node.func, scope)
-    for each in names:
+    signs = context.facts.signs
+    if not signs.names_npu_software and not context.lookups.contains("init_method"):
+        return
+    for each in qualified_names(node.func, scope):
         if each == _GROUP:
             _address(node, context)
-        if _SOFTWARE.isdisjoint(context.facts.signs.decisive_words):
-            continue
-        if each == _SCHEDULE:
+        elif each == _SCHEDULE:
             _schedule(node, context)
         elif each == _CONFIG:
             _metrics(node, context)
-        elif each == _EXPORT and "npu operators" in context.facts.signs.decisive_words:
+        elif each == _EXPORT and "npu operators" in signs.decisive_words:
             _report(node.func, message("tool-use.npu-nodes"), context, severity=Severity.HINT)
     if name == "start":
         _started(node, scope, context)
@@ -145,10 +144,11 @@ def made_in_loop(node: ast.For | ast.While, scope: Scope, context: Context) -> N
     """`PrecisionDebugger(...)` in a loop: only the first one counts."""
     if "msprobe" not in context.facts.signs.decisive_words:
         return
-    for statement in node.body:
-        for part in nodes_below(statement):
-            if isinstance(part, ast.Call) and _DEBUGGER in qualified_names(part.func, scope):
-                _report(part.func, message("tool-use.in-loop"), context)
+    calls = (p for each in node.body for p in nodes_below(each) if isinstance(p, ast.Call))
+    for call in calls:
+        is_reported = context.span(call.func) in context.reported.spans  # in a loop around this one
+        if not is_reported and _DEBUGGER in qualified_names(call.func, scope):
+            _report(call.func, message("tool-use.in-loop"), context)
 
 
 def set_late(node: ast.Assign, scope: Scope, context: Context) -> None:
@@ -159,8 +159,9 @@ def set_late(node: ast.Assign, scope: Scope, context: Context) -> None:
     if "os.environ" not in qualified_names(target.value, scope):
         return
     function = function_of(scope)
-    start = 0 if function is None else context.span(function).start
-    before = context.code.text[start : context.span(node).start]
+    if function is None:
+        return  # an editor reads each statement of a module by itself
+    before = context.code.text[context.span(function).start : context.span(node).start]
     if re.search(r"^[ \t]*(?:\w+\.)*init_process_group\(", before, re.MULTILINE):
         _report(target.slice, message("tool-use.set-late"), context)
 
