@@ -22,7 +22,14 @@ export async function pickShape(uri: string | undefined, ask: Ask): Promise<void
   };
   const before = vscode.window.activeTextEditor;
   const selection = before?.selection;
+  let isOpen = true;
   let isChosen = false;
+  let shown: Promise<unknown> = Promise.resolve();
+
+  /** Shows one place after the other, so that what is wanted last is what stays. */
+  const showNext = (turn: () => Thenable<unknown> | undefined): void => {
+    shown = shown.then(turn, turn);
+  };
 
   const load = async (scope: string | undefined): Promise<void> => {
     pick.title = scope === undefined ? t("Dynamic shapes in the workspace") : titleOf(scope);
@@ -50,7 +57,7 @@ export async function pickShape(uri: string | undefined, ask: Ask): Promise<void
   pick.onDidTriggerButton(() => void load(undefined));
   pick.onDidChangeActive(([choice]) => {
     if (choice !== undefined) {
-      void show(choice.shape, true);
+      showNext(() => (isOpen ? show(choice.shape, true) : undefined));
     }
   });
   pick.onDidAccept(() => {
@@ -58,13 +65,14 @@ export async function pickShape(uri: string | undefined, ask: Ask): Promise<void
     if (choice !== undefined) {
       isChosen = true;
       pick.hide();
-      void show(choice.shape, false);
+      showNext(() => show(choice.shape, false));
     }
   });
   pick.onDidHide(() => {
+    isOpen = false;
     pick.dispose();
     if (!isChosen && before !== undefined && selection !== undefined) {
-      void vscode.window.showTextDocument(before.document, { selection });
+      showNext(() => vscode.window.showTextDocument(before.document, { selection }));
     }
   });
   pick.show();
