@@ -18,6 +18,7 @@ FLOORS = (
     {"fused", "shapes"},
     {"checks"},
     {"fixes"},
+    {"training"},
     {"verdicts"},
     {"graphs"},
     {"syntax"},

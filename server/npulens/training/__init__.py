@@ -1,0 +1,10 @@
+"""What a training script does: its steps, and what takes part in them.
+
+`training_script.py` is the door: from a tree to the loops that train. `call_sites.py` knows which
+call of the file runs which function in which loops, `updates.py` what goes backward and what
+updates weights, `step_loops.py` which loop is the one that makes a step of each turn.
+`frameworks.py` recognises programs whose loop is in a library.
+
+Everything is found by what calls and names lead to. What is not clear is refused with a reason and
+a line: whoever writes into a script must not guess.
+"""

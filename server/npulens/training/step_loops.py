@@ -1,0 +1,91 @@
+"""Which loop of a script is the one whose every turn is a step of training."""
+
+import ast
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from npulens.training.call_sites import CallSites, Loop, Path
+from npulens.training.updates import Backward, Update
+
+
+class StepLoop(NamedTuple):
+    """A loop that trains.
+
+    Attributes:
+        loop: The loop itself.
+        ways: The ways from where the file starts to the loop: each ends with a site in it.
+        updates: What updates weights in a turn.
+        backwards: What computes gradients in a turn.
+    """
+
+    loop: Loop
+    ways: tuple[Path, ...]
+    updates: tuple[Update, ...]
+    backwards: tuple[Backward, ...]
+
+    @property
+    def outer_loops(self) -> tuple[Loop, ...]:
+        """The loops around it on the first way, the outermost first: those of the epochs."""
+        loops = self.ways[0].loops
+        return loops[: loops.index(self.loop)]
+
+
+def step_loops(
+    sites: CallSites, updates: Sequence[Update], backwards: Sequence[Backward]
+) -> tuple[StepLoop, ...]:
+    """The loops that train, in the order of the source.
+
+    A step is what ends with an update of weights. So the loop of a step is the innermost one around
+    an update in which gradients are computed, unless a loop around it has a step of its own, as the
+    critic of a GAN is updated several times in each step of its generator.
+    """
+    going_back = [(b, path) for b in backwards for path in sites.paths_to(b.site)]
+    with_gradients = {loop for _, path in going_back for loop in path.loops}
+    own = {path.loops for _, path in going_back}
+    ways: dict[Loop, dict[Path, None]] = defaultdict(dict)
+    of_loop: dict[Loop, dict[int, Update]] = defaultdict(dict)
+    trimmed = []
+    for update in updates:
+        for path in sites.paths_to(update.site):
+            loops = path.loops
+            while loops and loops[-1] not in with_gradients:
+                loops = loops[:-1]
+            trimmed.append((update, path, loops))
+    steps = {loops for _, _, loops in trimmed if loops in own}
+    for update, path, loops in trimmed:
+        if not loops or (loops not in own and any(_is_within(each, loops) for each in steps)):
+            continue  # behind the loop of the steps: the rest of accumulated gradients
+        outer = (loops[:n] for n in range(1, len(loops)) if loops[:n] in steps)
+        loop = next(outer, loops)[-1]
+        ways[loop][path] = None
+        of_loop[loop][id(update)] = update
+    found = [
+        StepLoop(
+            loop,
+            tuple(paths),
+            tuple(of_loop[loop].values()),
+            tuple({id(b): b for b, path in going_back if loop in path.loops}.values()),
+        )
+        for loop, paths in ways.items()
+    ]
+    return tuple(sorted(found, key=lambda each: each.loop.lineno))
+
+
+def _is_within(inner: tuple[Loop, ...], outer: tuple[Loop, ...]) -> bool:
+    return len(inner) > len(outer) and inner[: len(outer)] == outer
+
+
+def own_exits(loop: Loop) -> list[ast.Continue | ast.Break | ast.Return]:
+    """The statements that leave a turn of a loop early, in the order of the source."""
+    found: list[ast.Continue | ast.Break | ast.Return] = []
+    pending: list[tuple[ast.AST, bool]] = [(node, True) for node in reversed(loop.body)]
+    while pending:
+        node, is_own = pending.pop()
+        if isinstance(node, ast.Return) or (is_own and isinstance(node, (ast.Continue, ast.Break))):
+            found.append(node)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            continue
+        inner = is_own and not isinstance(node, Loop)
+        pending += [(child, inner) for child in reversed([*ast.iter_child_nodes(node)])]
+    return found
