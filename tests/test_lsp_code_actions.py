@@ -373,3 +373,35 @@ def test_native_sources_have_no_suppressions(client: LspClient) -> None:
     assert client.diagnostics(uri, 1)
     titles = [a["title"] for a in client.code_actions(uri, (0, 0), (0, 40))]
     assert not any("Suppress" in title for title in titles)
+
+
+TRAINING = """\
+import torch
+from torch import nn
+
+model = nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x in loader:
+    loss = model(x).sum()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("line", [5, 7, 8])
+def test_a_profiler_is_put_in_and_taken_out(client: LspClient, uri: str, line: int) -> None:
+    client.open(uri, TRAINING)
+    profiled = applied_edit(TRAINING, action(client, uri, line, "Ascend PyTorch Profiler")["edit"])
+    assert profiled.splitlines()[-2].startswith("    npu_profiler.step()")
+    client.change(uri, 2, {"text": profiled})
+    last = profiled.count("\n") - 1
+    removed = action(client, uri, last, "Take out the lines of all instruments")
+    assert applied_edit(profiled, removed["edit"]) == TRAINING
+
+
+def test_no_instrument_where_nothing_trains(client: LspClient, uri: str) -> None:
+    text = "for x in loader:\n    model.train()\n    print(x)\n"
+    client.open(uri, text)
+    assert not [
+        each for each in client.code_actions(uri, (0, 1), (0, 1)) if "Profiler" in each["title"]
+    ]

@@ -284,6 +284,9 @@ def test_the_loops_of_a_script(name: str) -> None:
         SETUP + "for x in data:\n    env.step(x)\n    prof.step()\n",
         SETUP + "for x in data:\n    model(x).backward()\n",
         SETUP + "model(x).backward()\noptimizer.step()\n",
+        GAN.replace(
+            "for epoch in range(5):  # epochs\n    for real in loader:", "def f():\n    if 1:"
+        ),
     ],
 )
 def test_what_trains_in_no_loop(text: str) -> None:

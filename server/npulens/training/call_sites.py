@@ -54,9 +54,9 @@ class Path(NamedTuple):
         return tuple(loop for site in self.sites for loop in site.loops)
 
     @property
-    def starts_here(self) -> bool:
-        """Whether the module itself starts it, and not another file."""
-        return self.sites[0].function is None
+    def start(self) -> Function | None:
+        """The function that it starts in, which nothing of the file calls; `None` if the module."""
+        return self.sites[0].function
 
 
 class CallSites:

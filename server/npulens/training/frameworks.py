@@ -7,14 +7,16 @@ from npulens.syntax.meanings import Instance, LocalInstance, Value, resolve
 from npulens.training.call_sites import CallSites, Site
 
 _TRAINERS = {
-    "pytorch_lightning.Trainer": "lightning",
-    "lightning.Trainer": "lightning",
-    "lightning.pytorch.Trainer": "lightning",
-    "transformers.Trainer": "transformers",
-    "transformers.Seq2SeqTrainer": "transformers",
-    "trl.SFTTrainer": "transformers",
-    "trl.DPOTrainer": "transformers",
+    "pytorch_lightning.Trainer": ("lightning", "pytorch_lightning"),
+    "pytorch_lightning.trainer.trainer.Trainer": ("lightning", "pytorch_lightning"),
+    "lightning.Trainer": ("lightning", "lightning"),
+    "lightning.pytorch.Trainer": ("lightning", "lightning.pytorch"),
+    "transformers.Trainer": ("transformers", "transformers"),
+    "transformers.Seq2SeqTrainer": ("transformers", "transformers"),
+    "trl.SFTTrainer": ("transformers", "transformers"),
+    "trl.DPOTrainer": ("transformers", "transformers"),
 }
+"""The libraries of trainers, and the packages that have their callbacks."""
 _STARTS = {"lightning": "fit", "transformers": "train"}
 
 
@@ -23,10 +25,12 @@ class FrameworkRun(NamedTuple):
 
     Attributes:
         name: `lightning` or `transformers`.
+        package: The package that its trainer is imported from.
         trainer: The expression whose method is called.
     """
 
     name: str
+    package: str
     site: Site
     trainer: ast.expr
 
@@ -38,24 +42,21 @@ def framework_runs(sites: CallSites) -> tuple[FrameworkRun, ...]:
         function = call.func
         if not isinstance(function, ast.Attribute) or function.attr not in _STARTS.values():
             continue
-        names = {_framework(value) for value in resolve(function.value, site.scope)}
-        started = (name for name in names if name and _STARTS[name] == function.attr)
-        found += [FrameworkRun(name, site, function.value) for name in started]
+        meant = {_framework(value) for value in resolve(function.value, site.scope)}
+        found += [
+            FrameworkRun(*each, site, function.value)
+            for each in meant
+            if each is not None and _STARTS[each[0]] == function.attr
+        ]
     return tuple(found)
 
 
-def _framework(value: Value) -> str | None:
+def _framework(value: Value) -> tuple[str, str] | None:
     """The library of a trainer; a class of the file that is derived from one is one, too."""
     if isinstance(value, Instance):
         return _TRAINERS.get(value.name)
     if isinstance(value, LocalInstance):
-        bases = [".".join((base.root, *base.path)) for base in value.definition.bases]
-        if (
-            any(
-                base.endswith(("Seq2SeqTrainer", "SFTTrainer", "transformers.Trainer"))
-                for base in bases
-            )
-            or "Trainer" in bases
-        ):
-            return "transformers"
+        bases = {(base.path or (base.root,))[-1] for base in value.definition.bases}
+        if not bases.isdisjoint({"Trainer", "Seq2SeqTrainer", "SFTTrainer", "DPOTrainer"}):
+            return ("transformers", "transformers")
     return None

@@ -42,7 +42,7 @@ def step_loops(
     """
     going_back = [(b, path) for b in backwards for path in sites.paths_to(b.site)]
     with_gradients = {loop for _, path in going_back for loop in path.loops}
-    own = {path.loops for _, path in going_back}
+    own = {(path.start, path.loops) for _, path in going_back}
     ways: dict[Loop, dict[Path, None]] = defaultdict(dict)
     of_loop: dict[Loop, dict[int, Update]] = defaultdict(dict)
     trimmed = []
@@ -52,11 +52,15 @@ def step_loops(
             while loops and loops[-1] not in with_gradients:
                 loops = loops[:-1]
             trimmed.append((update, path, loops))
-    steps = {loops for _, _, loops in trimmed if loops in own}
+    steps = {(path.start, loops) for _, path, loops in trimmed if (path.start, loops) in own}
     for update, path, loops in trimmed:
-        if not loops or (loops not in own and any(_is_within(each, loops) for each in steps)):
+        start = path.start
+        if not loops or (start is not None and (start, ()) in steps):
+            continue  # a turn of a loop in another file
+        is_rest = (start, loops) not in own
+        if is_rest and any(s is start and _is_within(each, loops) for s, each in steps):
             continue  # behind the loop of the steps: the rest of accumulated gradients
-        outer = (loops[:n] for n in range(1, len(loops)) if loops[:n] in steps)
+        outer = (loops[:n] for n in range(1, len(loops)) if (start, loops[:n]) in steps)
         loop = next(outer, loops)[-1]
         ways[loop][path] = None
         of_loop[loop][id(update)] = update

@@ -21,6 +21,7 @@ from npulens.fixes.apply import apply_edits, with_leftovers
 from npulens.fixes.shim_edits import shim_rewrite
 from npulens.fixes.suppressing import suppress_in_file, suppress_on_line
 from npulens.fixes.written_lines import writes_module
+from npulens.lsp.requests.instrument_actions import instrument_actions
 from npulens.lsp.session.edits import to_workspace_edit
 from npulens.lsp.session.engine import Analysis
 from npulens.lsp.session.language_server import NpulensServer
@@ -159,6 +160,10 @@ def _rewrites(request: _Request) -> Iterator[types.CodeAction]:
     if shim is not None:
         edit = to_workspace_edit(shim.edits, request.analysis.view, request.analysis.terms)
         title = shim.title.in_language(request.analysis.terms.language)
+        yield types.CodeAction(title, REWRITE, edit=edit)
+    for each in instrument_actions(document, request.span):
+        edit = to_workspace_edit(each.edits, request.analysis.view, request.analysis.terms)
+        title = each.title.in_language(request.analysis.terms.language)
         yield types.CodeAction(title, REWRITE, edit=edit)
     style = request.analysis.file_context.configuration.style
     kind = request.analysis.view.document.kind
@@ -315,8 +320,6 @@ def register(server: NpulensServer) -> None:
         request = _Request(analysis, part, span, wanted)
         if not any(request.wants(kind) for kind in KINDS):
             return None
-        if analysis.terms.resolves_edits:
-            return [*actions(request)]
         return await asyncio.to_thread(lambda: [*actions(request)])
 
     @server.feature(types.CODE_ACTION_RESOLVE)

@@ -1,0 +1,171 @@
+"""Putting an instrument into a script."""
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import lru_cache
+
+from npulens.catalog.model import Edit
+from npulens.fixes.apply import apply_edits
+from npulens.fixes.instruments.callbacks import added, callback_lines
+from npulens.fixes.instruments.insertion import CannotInstrumentError, Insertion, behind, edits_of
+from npulens.fixes.instruments.instrument_model import Instrument
+from npulens.fixes.instruments.marks import marked_lines
+from npulens.fixes.instruments.script_places import around_loops, at_top, behind_imports, in_steps
+from npulens.fixes.scripts import Script, read_script
+from npulens.syntax.parsing import module_tree
+from npulens.text.lines import LineMap
+from npulens.training.participants import accumulation, made_optimizers
+from npulens.training.training_script import TrainingScript, read_training
+
+
+def instrumented(text: str, instrument: Instrument) -> str:
+    """A script with an instrument.
+
+    Raises:
+        CannotInstrumentError: As `instrument_edits`.
+    """
+    return apply_edits(text, instrument_edits(text, instrument))
+
+
+def instrument_edits(text: str, instrument: Instrument) -> tuple[Edit, ...]:
+    """The edits that put an instrument into a script.
+
+    Raises:
+        CannotInstrumentError: It has the instrument, or one that disturbs it, does not parse, or
+            it is not clear where the lines belong.
+    """
+    _require_no_other(text, instrument)
+    script, training = _read(text)
+    filled = _filled(instrument, _free_names(instrument, text))
+    insertions = [*_insertions(filled, script.tree, script.lines, training)]
+    edits = edits_of(script.lines, insertions, instrument.name)
+    _tree(apply_edits(text, edits))
+    return edits
+
+
+@lru_cache(maxsize=2)  # an editor asks for several instruments whenever the cursor moves
+def _read(text: str) -> tuple[Script, TrainingScript]:
+    tree = _tree(text)
+    if not tree.body:
+        raise CannotInstrumentError(1, "instrument.no-training")
+    script = read_script(tree, text)
+    return script, read_training(tree, script.module)
+
+
+def _require_no_other(text: str, instrument: Instrument) -> None:
+    for line, name in marked_lines(text).items():
+        if name == instrument.name:
+            raise CannotInstrumentError(line, "instrument.is-there", name=name)
+        if name in instrument.not_with:
+            names = {"name": instrument.name, "other": name}
+            raise CannotInstrumentError(line, "instrument.not-together", **names)
+
+
+def _tree(text: str) -> ast.Module:
+    try:
+        return module_tree(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        line = getattr(error, "lineno", None) or 1
+        raise CannotInstrumentError(line, "instrument.does-not-parse") from error
+
+
+def _insertions(
+    instrument: Instrument, tree: ast.Module, lines: LineMap, training: TrainingScript
+) -> Iterator[Insertion]:
+    """All lines of an instrument, at their places."""
+    imports = instrument.imports
+    steps, runs = training.steps, training.runs
+    if instrument.needs_steps:
+        if not steps and not runs:
+            raise _no_steps(training)
+        if runs and not steps:
+            imports += callback_lines(runs[0], instrument)
+            yield from added(runs, lines)
+        yield from around_loops(steps, lines, instrument.before, instrument.after)
+        yield from in_steps(steps, lines, instrument.step_begin, instrument.step_end)
+    if instrument.prepared:
+        yield from _prepared(instrument, lines, training)
+    if instrument.top:
+        yield at_top(tree, lines, instrument.top)
+    if imports:
+        yield behind_imports(tree, lines, imports)
+
+
+def _no_steps(training: TrainingScript) -> CannotInstrumentError:
+    """Why no loop makes steps, at the line that comes nearest to one."""
+    if training.updates:
+        site = training.updates[0].site
+        function = site.function
+        if function is not None:
+            return CannotInstrumentError(
+                site.node.lineno, "instrument.loop-elsewhere", function=function.name
+            )
+        return CannotInstrumentError(site.node.lineno, "instrument.no-loop")
+    if training.backwards:
+        line = training.backwards[0].site.node.lineno
+        return CannotInstrumentError(line, "instrument.no-update")
+    return CannotInstrumentError(1, "instrument.no-training")
+
+
+def _prepared(
+    instrument: Instrument, lines: LineMap, training: TrainingScript
+) -> Iterator[Insertion]:
+    """Lines behind each statement that makes the optimizer, such as one in each branch."""
+    made = made_optimizers(training.sites)
+    if not made:
+        line = training.updates[0].site.node.lineno if training.updates else 1
+        raise CannotInstrumentError(line, "instrument.no-optimizer")
+    first = made[0]
+    values = {"model": ast.unparse(first.model), "optimizer": ast.unparse(first.optimizer)}
+    for each in made[1:]:
+        if (ast.unparse(each.model), ast.unparse(each.optimizer)) != tuple(values.values()):
+            line = each.statement.lineno
+            raise CannotInstrumentError(line, "instrument.several-optimizers")
+    if any("{accumulation}" in line for line in instrument.prepared):
+        values["accumulation"] = _accumulation(training)
+    for each in made:
+        yield behind(lines, each.statement, [fill(line, values) for line in instrument.prepared])
+
+
+def _accumulation(training: TrainingScript) -> str:
+    """How many times gradients are added up before an update."""
+    for step in training.steps:
+        if accumulation(step) is None:
+            raise CannotInstrumentError(step.loop.lineno, "instrument.accumulation")
+    return next((found for step in training.steps if (found := accumulation(step))), "1")
+
+
+def _free_names(instrument: Instrument, text: str) -> Mapping[str, str]:
+    """The names that an instrument binds, with a number where the script has such a name."""
+    found = {}
+    for name in instrument.names:
+        free = name
+        number = 2
+        while re.search(rf"\b{free}\b", text):
+            free = f"{name}_{number}"
+            number += 1
+        found[name] = free
+    return found
+
+
+def _filled(instrument: Instrument, values: Mapping[str, str]) -> Instrument:
+    def each(lines: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(fill(line, values) for line in lines)
+
+    return replace(
+        instrument,
+        top=each(instrument.top),
+        imports=each(instrument.imports),
+        before=each(instrument.before),
+        step_begin=each(instrument.step_begin),
+        step_end=each(instrument.step_end),
+        after=each(instrument.after),
+        prepared=each(instrument.prepared),
+    )
+
+
+def fill(line: str, values: Mapping[str, str]) -> str:
+    """A line with the names in braces that are known filled in."""
+    return re.sub(r"\{(\w+)\}", lambda found: values.get(found[1], found[0]), line)

@@ -1,0 +1,90 @@
+"""Lines that are put into a text, and the places for them."""
+
+import ast
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from npulens.catalog.message_ids import MessageId
+from npulens.catalog.messages import LocalizedError, message
+from npulens.catalog.model import Edit
+from npulens.fixes.instruments.marks import marked
+from npulens.text.lines import LineMap, line_ending
+from npulens.text.spans import Span
+
+
+class CannotInstrumentError(LocalizedError):
+    """An instrument does not fit a script.
+
+    Attributes:
+        text: Why not, and what would help.
+        line: Where, counted from 1.
+    """
+
+    def __init__(self, line: int, name: MessageId, /, **values: object) -> None:
+        super().__init__(message(name, **values))
+        self.line = line
+
+
+class Insertion(NamedTuple):
+    """Lines that come before a line of a text.
+
+    Attributes:
+        line: The number of that line, from 1; one more than there are puts them at the end.
+        order: Of what comes before the same line, the lower comes first.
+        indentation: White space before each of the lines.
+    """
+
+    line: int
+    order: int
+    indentation: str
+    lines: tuple[str, ...]
+
+
+def before(lines: LineMap, node: ast.stmt, inserted: Iterable[str], order: int = 0) -> Insertion:
+    """Lines before a statement.
+
+    Raises:
+        CannotInstrumentError: The statement shares its line with others.
+    """
+    return Insertion(_first_line(node), order, _indentation(lines, node), tuple(inserted))
+
+
+def behind(lines: LineMap, node: ast.stmt, inserted: Iterable[str], order: int = 0) -> Insertion:
+    """Lines behind a statement.
+
+    Raises:
+        CannotInstrumentError: The statement shares its first or its last line with others.
+    """
+    end = node.end_lineno or node.lineno
+    stop = lines.starts[end] if end < len(lines.starts) else len(lines.text)
+    rest = lines.text[lines.span(node).end : stop].strip()
+    if rest and not rest.startswith("#"):
+        raise CannotInstrumentError(end, "instrument.shared-line")
+    return Insertion(end + 1, order, _indentation(lines, node), tuple(inserted))
+
+
+def edits_of(lines: LineMap, insertions: Iterable[Insertion], name: str) -> tuple[Edit, ...]:
+    """The edits that put in the lines, each marked with the name of the instrument."""
+    text, ending = lines.text, line_ending(lines.text)
+    is_unended = not text.endswith(("\n", "\r"))
+    parts: dict[int, str] = {}
+    for each in sorted(insertions, key=lambda i: (i.line, i.order)):
+        start = lines.starts[each.line - 1] if each.line <= len(lines.starts) else len(text)
+        for line in (line for part in each.lines for line in part.splitlines()):
+            new = marked(each.indentation + line, name)
+            new = ending + new if is_unended and start == len(text) else new + ending
+            parts[start] = parts.get(start, "") + new
+    return tuple(Edit(Span(start, start), new) for start, new in parts.items())
+
+
+def _first_line(node: ast.stmt) -> int:
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(each.lineno for each in decorators)])
+
+
+def _indentation(lines: LineMap, node: ast.stmt) -> str:
+    start = lines.starts[node.lineno - 1]
+    found = lines.text[start : lines.span(node).start]
+    if found.strip():
+        raise CannotInstrumentError(node.lineno, "instrument.shared-line")
+    return found

@@ -1,0 +1,47 @@
+"""What an instrument is."""
+
+from dataclasses import dataclass
+
+from npulens.catalog.message_ids import MessageId
+
+
+@dataclass(frozen=True)
+class Instrument:
+    """Lines for each place of a script. Names in braces are filled in.
+
+    Attributes:
+        name: What it is called on the command line, and in the mark of its lines.
+        title: What an editor calls it.
+        next_step: What to do when it is in place.
+        top: Statements before everything else, such as variables that libraries read when they
+            are imported.
+        imports: Statements behind the imports.
+        before: Lines before the outermost loop of the training.
+        step_begin: Lines at the begin of each step.
+        step_end: Lines at the end of each step.
+        after: Lines behind the outermost loop.
+        prepared: Lines behind the statement that makes the optimizer; `{model}` and
+            `{optimizer}` are what that statement calls them.
+        names: Names that it binds at the top of the module. Each gets a number if it is taken.
+        not_with: Instruments that disturb it, and it them.
+        settings: The file that it reads, beside the script, and its text.
+    """
+
+    name: str
+    title: MessageId
+    next_step: MessageId
+    top: tuple[str, ...] = ()
+    imports: tuple[str, ...] = ()
+    before: tuple[str, ...] = ()
+    step_begin: tuple[str, ...] = ()
+    step_end: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    prepared: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    not_with: frozenset[str] = frozenset()
+    settings: tuple[str, str] | None = None
+
+    @property
+    def needs_steps(self) -> bool:
+        """Whether lines belong to the loops of the training."""
+        return bool(self.before or self.step_begin or self.step_end or self.after)

@@ -1,0 +1,1 @@
+"""Stands in for msprobe in a verified run."""

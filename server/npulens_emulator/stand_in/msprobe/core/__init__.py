@@ -1,0 +1,1 @@
+"""What msprobe has for all frameworks."""
