@@ -143,7 +143,7 @@ def _method(
         return
     whole = context.span(node)
     span = Span(whole.end - len(node.attr), whole.end)
-    fixes = _npu_fix(node, entry, span, scope, context) if entry.called or not storage else []
+    fixes = _npu_fix(node, entry, span, scope, context, call) if entry.called or not storage else []
     note, severity, settled = entry.note, None, None
     if entry.is_of_library:
         settled = context.fallback(node)
@@ -153,6 +153,8 @@ def _method(
         fixes = [fix.to_be_read() for fix in fixes]
     call_mark = "()" if entry.called else ""
     replacement = f".{entry.becomes}{call_mark}" if entry.becomes else ""
+    if _may_lack_method(node.value, entry, scope, context):
+        replacement = f'.to("{entry.becomes}")'
     symbol = f".{node.attr}{call_mark}"
     settled = settled or context.by_shim(entry.shimmed and not storage)
     context.report(
@@ -233,7 +235,12 @@ def _has_own(name: str, method: str, context: Context) -> bool:
 
 
 def _npu_fix(
-    node: ast.Attribute, entry: MethodEntry, span: Span, scope: Scope, context: Context
+    node: ast.Attribute,
+    entry: MethodEntry,
+    span: Span,
+    scope: Scope,
+    context: Context,
+    call: ast.Call | None,
 ) -> list[Fix]:
     if entry.becomes is None or entry.fix is Applicability.MANUAL:
         return []
@@ -245,11 +252,35 @@ def _npu_fix(
     )
     if may_be_own and not _is_tensor(node.value, scope):
         applicability = Applicability.UNSAFE
+    if _may_lack_method(node.value, entry, scope, context):
+        if call is None or call.args or call.keywords:
+            return []
+        edit = Edit(Span(span.start, context.span(call).end), f'to("{entry.becomes}")')
+        edits, need = with_plugin((edit,), ImportNeed.PLUGIN_BESIDE_TORCH, scope, context)
+        return [Fix(use(f".{edit.replacement}"), applicability, edits, imports=need)]
     edits, need = with_plugin(
         (Edit(span, entry.becomes),), ImportNeed.PLUGIN_BESIDE_TORCH, scope, context
     )
     title = use(f".{entry.becomes}" + ("()" if entry.called else ""))
     return [Fix(title, applicability, edits, imports=need)]
+
+
+_WITHOUT_METHOD = frozenset({"torch_geometric"})
+"""Libraries whose objects have `.cuda()` and `.to()`, and no `.npu()`: batches of graphs."""
+_PACKED = frozenset({"pack_padded_sequence", "pack_sequence"})
+"""What makes a `PackedSequence`, which is no tensor: the same is true of it."""
+
+
+def _may_lack_method(node: ast.expr, entry: MethodEntry, scope: Scope, context: Context) -> bool:
+    """Whether a receiver of `.cuda()` may be such an object, neither tensor nor module for sure."""
+    if not entry.called or entry.is_of_library or entry.becomes is None:
+        return False
+    values = resolve(node, scope)
+    if any(getattr(value, "name", "").rpartition(".")[2] in _PACKED for value in values):
+        return True
+    if context.lookups.import_roots.isdisjoint(_WITHOUT_METHOD):
+        return False
+    return not _is_tensor(node, scope) and not any(isinstance(v, LocalInstance) for v in values)
 
 
 def _is_tensor(node: ast.expr, scope: Scope) -> bool:
