@@ -16,6 +16,7 @@ from npulens.text.document import Document
 # Every library that the facts name, one row or more each; `None`: it works, or is found elsewhere.
 LIBRARIES = [
     ("apex (NVIDIA)", "import apex", "NPU604 info"),
+    ("apex (NVIDIA)", "from apex import amp\n# model = amp.initialize(model)", "NPU604 info"),
     ("apex (NVIDIA)", "from apex.optimizers import FusedLAMB", "NPU603 error"),
     ("apex (NVIDIA)", "from apex.contrib.layer_norm import FastLayerNorm", "NPU602 error"),
     ("amp_C", "import amp_C", "NPU602 error"),

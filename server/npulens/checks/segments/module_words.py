@@ -15,6 +15,7 @@ _DECISIVE_WORDS = {
     "setup": ("setuptools", None),
     "megatron": ("egatron", None),
     "apex": ("apex.", re.compile(r"(?<!import )(?<!from )\bapex\.[a-z]")),
+    "apex amp": ("amp.", re.compile(r"(?m)^[^#\n]*(?<![\w.])amp\.[a-z]")),
     "seeds": ("torch.manual_seed(", None),
     "capability": ("get_device_capability", None),
     "torch_npu": ("torch_npu", None),
@@ -43,7 +44,7 @@ def decisive_words_in(text: str) -> frozenset[str]:
 
     Returns:
         Some of `epochs` (a loop over them), `elastic launcher` (a variable of torchrun),
-        `ray` (is imported), `apex` (is used, beside imports), `setup` (of a package), `megatron`
+        `ray` (is imported), `apex`, `apex amp` (are used, beside imports), `setup` (of a package), `megatron`
         (the library), `seeds` (of all devices are set), `capability` (of a card is read),
         `torch_npu`, `torch.npu`, `msprobe` (are named), `npu operators` (are called), `stops`
         (something), `profiles` (with a profiler) and `cudnn tf32 off` (TF32 of convolutions

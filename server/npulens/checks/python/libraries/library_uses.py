@@ -78,12 +78,18 @@ def _apex(alias: ast.alias, name: str, context: Context) -> None:
     An import that nothing uses fails without a build for the NPU all the same.
     """
     if _APEX not in context.target.project.own_modules:
-        is_used = (
-            name != _APEX or alias.asname is not None or _APEX in context.facts.signs.decisive_words
-        )
+        is_used = alias.asname is not None or _uses_apex(name, context)
         settled = Settlement("reported-at-use") if is_used else context.fallback(alias)
         rule = context.catalogue.required("library-needs-npu-build")
         context.report(rule, context.span(alias), alias.name, [], settled=settled)
+
+
+def _uses_apex(name: str, context: Context) -> bool:
+    """Whether a module names what it imports from apex, besides in comments."""
+    words = context.facts.signs.decisive_words
+    if name == f"{_APEX}.amp":
+        return "apex amp" in words
+    return name != _APEX or _APEX in words
 
 
 def _settle_own_copy(alias: ast.alias, root: str, context: Context) -> None:
