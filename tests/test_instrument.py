@@ -9,7 +9,7 @@ import pytest
 from commands import invoke
 from npulens.cli.instrument import KINDS
 from npulens.fixes.instruments.inserting import instrumented
-from npulens.fixes.instruments.insertion import CannotInstrumentError
+from npulens.fixes.instruments.instrument_model import CannotInstrumentError
 from npulens.fixes.instruments.known_instruments import BY_NAME, INSTRUMENTS
 from npulens.fixes.instruments.marks import without
 from test_training_scripts import FOLDER

@@ -6,7 +6,7 @@ import pytest
 
 from commands import invoke
 from npulens.fixes.instruments.inserting import instrumented
-from npulens.fixes.instruments.insertion import CannotInstrumentError
+from npulens.fixes.instruments.instrument_model import CannotInstrumentError
 from npulens.fixes.instruments.known_instruments import BY_NAME
 from test_training_scripts import DOUBLES, SCRIPTS, copied, verified
 

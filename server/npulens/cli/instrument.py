@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 KINDS = (
     "profiler", "step-time", "dump", "config-check", "monitor", "determinism", "silent-errors",
+    "bfloat16", "float16",
 )  # fmt: skip
 """The instruments; a test compares them with `npulens.fixes.instruments.known_instruments`."""
 _EPILOG = """\b
@@ -33,6 +34,8 @@ Kinds:
   monitor        watch the gradients of the weights for anomalies (msprobe)
   determinism    make runs repeatable: seeds and deterministic operators
   silent-errors  have torch_npu look for silent errors of the hardware
+  bfloat16       mixed precision: autocast around forward pass and loss
+  float16        the same in float16, with a scaler of the gradients
   all            with --remove: all of them
 
 Exit codes: 0 done, 2 the script is not understood, wrong usage or an error; nothing is changed."""

@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 from npulens.catalog.messages import LocalizedError, about, cannot_be_written, message
 from npulens.fixes.instruments.inserting import instrumented
-from npulens.fixes.instruments.insertion import CannotInstrumentError
-from npulens.fixes.instruments.instrument_model import Instrument
+from npulens.fixes.instruments.instrument_model import CannotInstrumentError, Instrument
 from npulens.fixes.instruments.known_instruments import BY_NAME
 from npulens.fixes.instruments.marks import Removed, without
 from npulens.text.decoding import DecodedSource, UnencodableText, encode_source
@@ -52,10 +51,13 @@ def plan_removal(path: Path, names: Sequence[str] | None) -> Plan:
     """How a file looks without some instruments, or without all.
 
     Raises:
-        NotInstrumentedError: It cannot be read.
+        NotInstrumentedError: It cannot be read, or statements were moved out of a `with`.
     """
     source = _source(path)
-    removed = without(source.text, names)
+    try:
+        removed = without(source.text, names)
+    except CannotInstrumentError as error:
+        raise NotInstrumentedError(about(f"{path}:{error.line}", error.text)) from error
     return Plan(path, source, removed.text, removed)
 
 

@@ -44,11 +44,11 @@ def decisive_words_in(text: str) -> frozenset[str]:
 
     Returns:
         Some of `epochs` (a loop over them), `elastic launcher` (a variable of torchrun),
-        `ray` (is imported), `apex`, `apex amp` (are used, beside imports), `setup` (of a package), `megatron`
-        (the library), `seeds` (of all devices are set), `capability` (of a card is read),
-        `torch_npu`, `torch.npu`, `msprobe` (are named), `npu operators` (are called), `stops`
-        (something), `profiles` (with a profiler) and `cudnn tf32 off` (TF32 of convolutions
-        is set to anything but `True`).
+        `ray` (is imported), `apex`, `apex amp` (are used, beside imports), `setup` (of a package),
+        `megatron` (the library), `seeds` (of all devices are set), `capability` (of a card is
+        read), `torch_npu`, `torch.npu`, `msprobe` (are named), `npu operators` (are called),
+        `stops` (something), `profiles` (with a profiler) and `cudnn tf32 off` (TF32 of
+        convolutions is set to anything but `True`).
     """
     return frozenset(
         name

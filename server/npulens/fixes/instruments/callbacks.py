@@ -3,8 +3,8 @@
 import ast
 from collections.abc import Iterator, Sequence
 
-from npulens.fixes.instruments.insertion import CannotInstrumentError, Insertion, before
-from npulens.fixes.instruments.instrument_model import Instrument
+from npulens.fixes.instruments.insertion import Insertion, before
+from npulens.fixes.instruments.instrument_model import CannotInstrumentError, Instrument
 from npulens.text.lines import LineMap
 from npulens.training.frameworks import FrameworkRun
 

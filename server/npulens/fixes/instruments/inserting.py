@@ -9,9 +9,10 @@ from functools import lru_cache
 from npulens.catalog.model import Edit
 from npulens.fixes.apply import apply_edits
 from npulens.fixes.instruments.callbacks import added, callback_lines
-from npulens.fixes.instruments.insertion import CannotInstrumentError, Insertion, behind, edits_of
-from npulens.fixes.instruments.instrument_model import Instrument
+from npulens.fixes.instruments.insertion import Insertion, behind, edits_of
+from npulens.fixes.instruments.instrument_model import CannotInstrumentError, Instrument
 from npulens.fixes.instruments.marks import marked_lines
+from npulens.fixes.instruments.mixed_precision import MixedPrecision
 from npulens.fixes.instruments.script_places import around_loops, at_top, behind_imports, in_steps
 from npulens.fixes.scripts import Script, read_script
 from npulens.syntax.parsing import module_tree
@@ -39,8 +40,16 @@ def instrument_edits(text: str, instrument: Instrument) -> tuple[Edit, ...]:
     _require_no_other(text, instrument)
     script, training = _read(text)
     filled = _filled(instrument, _free_names(instrument, text))
-    insertions = [*_insertions(filled, script.tree, script.lines, training)]
-    edits = edits_of(script.lines, insertions, instrument.name)
+    changes: list[Edit] = []
+    more: list[Insertion] = []
+    if filled.dtype:
+        scaler = next(iter(_free_names(instrument, text).values()), "")
+        precision = MixedPrecision(script, training, filled.dtype, scaler)
+        filled = replace(filled, imports=precision.imports() + filled.imports)
+        changes += precision.edits()
+        more += precision.insertions()
+    insertions = [*_insertions(filled, script.tree, script.lines, training), *more]
+    edits = (*edits_of(script.lines, insertions, instrument.name), *changes)
     _tree(apply_edits(text, edits))
     return edits
 
@@ -77,10 +86,10 @@ def _insertions(
     """All lines of an instrument, at their places."""
     imports = instrument.imports
     steps, runs = training.steps, training.runs
-    if instrument.needs_steps:
+    if instrument.needs_steps or instrument.dtype:
         if not steps and not runs:
             raise _no_steps(training)
-        if runs and not steps:
+        if runs and not steps and not instrument.dtype:
             imports += callback_lines(runs[0], instrument)
             yield from added(runs, lines)
         yield from around_loops(steps, lines, instrument.before, instrument.after)

@@ -4,25 +4,11 @@ import ast
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from npulens.catalog.message_ids import MessageId
-from npulens.catalog.messages import LocalizedError, message
 from npulens.catalog.model import Edit
+from npulens.fixes.instruments.instrument_model import CannotInstrumentError
 from npulens.fixes.instruments.marks import marked
 from npulens.text.lines import LineMap, line_ending
 from npulens.text.spans import Span
-
-
-class CannotInstrumentError(LocalizedError):
-    """An instrument does not fit a script.
-
-    Attributes:
-        text: Why not, and what would help.
-        line: Where, counted from 1.
-    """
-
-    def __init__(self, line: int, name: MessageId, /, **values: object) -> None:
-        super().__init__(message(name, **values))
-        self.line = line
 
 
 class Insertion(NamedTuple):

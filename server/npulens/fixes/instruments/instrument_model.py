@@ -1,8 +1,22 @@
-"""What an instrument is."""
+"""What an instrument is, and why one does not fit."""
 
 from dataclasses import dataclass
 
 from npulens.catalog.message_ids import MessageId
+from npulens.catalog.messages import LocalizedError, message
+
+
+class CannotInstrumentError(LocalizedError):
+    """An instrument does not fit a script.
+
+    Attributes:
+        text: Why not, and what would help.
+        line: Where, counted from 1.
+    """
+
+    def __init__(self, line: int, name: MessageId, /, **values: object) -> None:
+        super().__init__(message(name, **values))
+        self.line = line
 
 
 @dataclass(frozen=True)
@@ -24,6 +38,7 @@ class Instrument:
             `{optimizer}` are what that statement calls them.
         names: Names that it binds at the top of the module. Each gets a number if it is taken.
         not_with: Instruments that disturb it, and it them.
+        dtype: The type to which autocast casts what computes the loss, if it is about that.
         settings: The file that it reads, beside the script, and its text.
     """
 
@@ -39,6 +54,7 @@ class Instrument:
     prepared: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     not_with: frozenset[str] = frozenset()
+    dtype: str = ""
     settings: tuple[str, str] | None = None
 
     @property

@@ -141,6 +141,23 @@ INSTRUMENTS = (
         "instrument.silent-errors-next",
         top=("import os as npu_os", 'npu_os.environ.setdefault("NPU_ASD_CONFIG", "enable:true")'),
     ),
+    Instrument(
+        "bfloat16",
+        "instrument.bfloat16",
+        "instrument.bfloat16-next",
+        imports=("import torch_npu",),
+        not_with=frozenset({"float16"}),
+        dtype="bfloat16",
+    ),
+    Instrument(
+        "float16",
+        "instrument.float16",
+        "instrument.float16-next",
+        imports=("import torch_npu", "{npu_scaler} = torch_npu.npu.amp.GradScaler()"),
+        names=("npu_scaler",),
+        not_with=frozenset({"bfloat16"}),
+        dtype="float16",
+    ),
 )
 
 BY_NAME = {each.name: each for each in INSTRUMENTS}

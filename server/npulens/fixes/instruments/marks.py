@@ -1,18 +1,39 @@
-"""The mark at the end of each line that an instrument puts into a script."""
+"""The mark at the end of each line that an instrument puts into a script.
 
+A `with` that carries a mark was put around statements, which were only indented: they get their
+indentation back. A line that became another is kept in a comment before it.
+"""
+
+import ast
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from npulens.catalog.model import Edit
 from npulens.fixes.apply import apply_edits
+from npulens.fixes.instruments.instrument_model import CannotInstrumentError
+from npulens.syntax.parsing import module_tree
 from npulens.syntax.strings import comments
+from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
 _LINE_END = re.compile(r"(?:\r\n|\r|\n)\Z")
-_MARK = re.compile(r"# npulens: instrument (?P<name>[\w-]+)\s*\Z")
+_MARK = re.compile(r"# npulens: instrument (?P<name>[\w-]+)(?P<old> instead of: )?")
+_WITH = re.compile(r"[ \t]*with ")
+
+
+class Mark(NamedTuple):
+    """A line of an instrument.
+
+    Attributes:
+        name: The instrument.
+        original: Where the line that it stands for begins, if it keeps one in a comment.
+    """
+
+    name: str
+    original: int | None
 
 
 class Removed(NamedTuple):
@@ -35,16 +56,30 @@ def marked(line: str, name: str) -> str:
     return f"{line}  # npulens: instrument {name}"
 
 
+def replaced_line(old: str, new: str, name: str, ending: str) -> str:
+    """A line that becomes another, and is kept in a comment before it."""
+    code = old.lstrip(" \t")
+    indentation = old[: len(old) - len(code)]
+    return (
+        f"{indentation}# npulens: instrument {name} instead of: {code}{ending}{marked(new, name)}"
+    )
+
+
 def marked_lines(text: str) -> dict[int, str]:
     """The instruments whose lines are in a text, by the numbers of the lines, from 1."""
+    return {number: mark.name for number, mark in _marks(text).items()}
+
+
+def _marks(text: str) -> dict[int, Mark]:
     if "# npulens: instrument " not in text:
         return {}
     starts = LineMap(text).starts
     found = {}
     for span in comments(text):
-        match = _MARK.match(text[span.start : span.end])
+        match = _MARK.search(text, span.start, span.end)
         if match is not None:
-            found[bisect_right(starts, span.start)] = match["name"]
+            original = match.end() if match["old"] else None
+            found[bisect_right(starts, span.start)] = Mark(match["name"], original)
     return found
 
 
@@ -53,11 +88,62 @@ def without(text: str, names: Iterable[str] | None = None) -> Removed:
 
     What was put behind the last line of a text without a line end took that end along: the line
     before has none again.
+
+    Raises:
+        CannotInstrumentError: Statements in a `with` that was put around them have changed so
+            that they cannot be taken out of it.
     """
     wanted = None if names is None else set(names)
-    found = {n: name for n, name in marked_lines(text).items() if wanted is None or name in wanted}
-    edits = [*_removals(text, sorted(found))]
-    return Removed(apply_edits(text, edits), tuple(edits), frozenset(found.values()), len(found))
+    found = {n: m for n, m in _marks(text).items() if wanted is None or m.name in wanted}
+    kept = {number: mark for number, mark in found.items() if mark.original is not None}
+    gone = sorted(found.keys() - kept.keys())
+    lines = LineMap(text)
+    edits = [*_removals(text, gone), *_uncovered(lines, gone), *_restored(lines, kept)]
+    all_names = frozenset(mark.name for mark in found.values())
+    return Removed(apply_edits(text, edits), tuple(edits), all_names, len(found))
+
+
+def _restored(lines: LineMap, kept: Mapping[int, Mark]) -> Iterator[Edit]:
+    """The edits that make code of the lines that are kept in comments."""
+    for number, mark in kept.items():
+        start = lines.starts[number - 1]
+        content = lines.text[start : mark.original]
+        indentation = len(content) - len(content.lstrip(" \t"))
+        yield Edit(Span(start + indentation, mark.original or start), "")
+
+
+def _uncovered(lines: LineMap, gone: Sequence[int]) -> Iterator[Edit]:
+    """The edits that take statements out of each `with` that goes."""
+    opening = [n for n in gone if _WITH.match(lines.text, lines.starts[n - 1])]
+    if not opening:
+        return
+    rows = frozenset(gone)
+    for node in nodes_below(_tree(lines.text)):
+        if not isinstance(node, ast.With) or node.lineno not in opening:
+            continue
+        first = _content(lines, node.body[0].lineno)
+        unit = "\t" if first[node.col_offset : node.col_offset + 1] == "\t" else "    "
+        for number in range(node.lineno + 1, (node.end_lineno or node.lineno) + 1):
+            content = _content(lines, number)
+            if number in rows or not content.strip():
+                continue
+            if not content.startswith(unit):
+                raise CannotInstrumentError(number, "instrument.moved-since")
+            start = lines.starts[number - 1]
+            yield Edit(Span(start, start + len(unit)), "")
+
+
+def _tree(text: str) -> ast.Module:
+    try:
+        return module_tree(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        line = getattr(error, "lineno", None) or 1
+        raise CannotInstrumentError(line, "instrument.does-not-parse") from error
+
+
+def _content(lines: LineMap, number: int) -> str:
+    starts = lines.starts
+    return lines.text[starts[number - 1] : starts[number] if number < len(starts) else None]
 
 
 def _removals(text: str, numbers: Sequence[int]) -> Iterator[Edit]:

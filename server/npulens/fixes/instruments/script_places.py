@@ -3,12 +3,8 @@
 import ast
 from collections.abc import Iterator, Sequence
 
-from npulens.fixes.instruments.insertion import (
-    CannotInstrumentError,
-    Insertion,
-    before,
-    behind,
-)
+from npulens.fixes.instruments.insertion import Insertion, before, behind
+from npulens.fixes.instruments.instrument_model import CannotInstrumentError
 from npulens.syntax.bindings import Function
 from npulens.text.lines import LineMap
 from npulens.training.call_sites import Loop

@@ -10,14 +10,14 @@ from typing import NamedTuple
 from npulens.catalog.messages import message
 from npulens.catalog.model import Edit, LocalizedText
 from npulens.fixes.instruments.inserting import instrument_edits
-from npulens.fixes.instruments.insertion import CannotInstrumentError
+from npulens.fixes.instruments.instrument_model import CannotInstrumentError
 from npulens.fixes.instruments.known_instruments import BY_NAME
 from npulens.fixes.instruments.marks import without
 from npulens.text.document import Document
 from npulens.text.kinds import Kind
 from npulens.text.spans import Span
 
-_OFFERED = ("profiler", "step-time")
+_OFFERED = ("profiler", "step-time", "bfloat16")
 _WORDS = re.compile(r"\.backward\(|\.fit\(|\.train\(|npulens: instrument")
 _TRAINS = re.compile(r"\s*(?:async\s+)?(?:for|while)\b|.*\.(?:backward|step|fit|train)\(")
 
@@ -37,9 +37,9 @@ def instrument_actions(document: Document, span: Span) -> Iterator[InstrumentAct
     starts = document.line_starts
     end = starts[line + 1] if line + 1 < len(starts) else len(document.text)
     here = document.text[starts[line] : end]
-    removed = without(document.text)
-    if removed.edits and ("npulens: instrument" in here or _TRAINS.match(here)):
-        yield InstrumentAction(message("editor.take-out-instruments"), removed.edits)
+    removed = _removed(document.text)
+    if removed and ("npulens: instrument" in here or _TRAINS.match(here)):
+        yield InstrumentAction(message("editor.take-out-instruments"), removed)
     if not _TRAINS.match(here):
         return
     for name in _OFFERED:
@@ -49,3 +49,10 @@ def instrument_actions(document: Document, span: Span) -> Iterator[InstrumentAct
             continue
         title = message("editor.instrument", title=message(BY_NAME[name].title))
         yield InstrumentAction(title, edits)
+
+
+def _removed(text: str) -> tuple[Edit, ...]:
+    try:
+        return without(text).edits
+    except CannotInstrumentError:
+        return ()

@@ -1,0 +1,212 @@
+"""The statements of a step that compute a loss: forward pass and criterion.
+
+They are followed backwards from the call that goes backward, by the names that are read and
+assigned, in the function with the call and, where the loss is a parameter, in its callers.
+"""
+
+import ast
+import builtins
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from npulens.syntax.bindings import Function
+from npulens.syntax.meanings import Qualified, resolve
+from npulens.syntax.scopes import Scope
+from npulens.syntax.values import dotted_name
+from npulens.syntax.walking import nodes_below
+from npulens.training.call_sites import Path, Site
+from npulens.training.updates import Backward
+
+_BUILTINS = frozenset(dir(builtins))
+_WITHOUT_MODELS = frozenset(
+    {"torch", "torchvision", "numpy", "os", "time", "random", "math", "copy", "tqdm", "wandb"}
+)
+"""Libraries whose functions are no models and no criteria, but for `torch.nn.functional`."""
+_NO_COMPUTATION = frozenset(
+    {"to", "cuda", "npu", "cpu", "item", "size", "view", "reshape", "float", "long", "detach"}
+    | {"numpy", "append", "update", "next", "get", "keys", "items", "train", "eval", "zero_grad"}
+    | {"type", "half", "double", "int", "bool", "permute", "transpose", "pin_memory", "index_fill_"}
+    | {"requires_grad_", "clone", "contiguous", "squeeze", "unsqueeze", "step", "format", "split"}
+)
+"""Methods that move data or ask for something, which needs no other precision."""
+
+
+class LossRegion(NamedTuple):
+    """Statements in a row, in one block.
+
+    Attributes:
+        scope: Where their names are looked up.
+    """
+
+    statements: tuple[ast.stmt, ...]
+    scope: Scope
+
+
+class UnclearLossError(Exception):
+    """It is not clear which statements compute a loss.
+
+    Attributes:
+        line: Where, counted from 1.
+    """
+
+    def __init__(self, line: int) -> None:
+        super().__init__(line)
+        self.line = line
+
+
+def loss_region(backward: Backward, path: Path, barriers: frozenset[ast.expr]) -> LossRegion:
+    """The statements that compute a loss, on a way to the call that goes backward.
+
+    Args:
+        backward: What goes backward.
+        path: The way to the call.
+        barriers: All calls that go backward or update weights: what comes before one of them
+            belongs to another loss.
+
+    Raises:
+        UnclearLossError: They are not in one block before the call, compute nothing, or read
+            what another method computes.
+    """
+    needed = _names(backward.loss)
+    for site in reversed(path.sites):
+        found = _in_function(site, needed, barriers)
+        if found is not None:
+            return found
+        if not needed & _parameters(site.function):
+            break
+        caller = _caller(path, site)
+        if caller is None:
+            break
+        needed = _names(caller.node)
+    raise UnclearLossError(backward.site.node.lineno)
+
+
+def _caller(path: Path, site: Site) -> Site | None:
+    at = path.sites.index(site)
+    return path.sites[at - 1] if at else None
+
+
+def _in_function(site: Site, needed: set[str], barriers: frozenset[ast.expr]) -> LossRegion | None:
+    """The statements before a call in its own function, innermost block first."""
+    chain = site.statements
+    wanted = set(needed)
+    for depth in range(len(chain) - 1, -1, -1):
+        owner = chain[depth - 1] if depth else site.function
+        block = _block_with(owner, chain[depth]) if owner is not None else None
+        if block is None:
+            return None
+        before = block[: block.index(chain[depth])]
+        found = _slice(before, wanted, site.scope, barriers)
+        if found is not None:
+            _require_whole(found, wanted, site)
+            return found
+        if isinstance(owner, (ast.For, ast.AsyncFor, ast.While)) and owner in site.loops:
+            return None
+    return None
+
+
+def _block_with(owner: ast.AST, statement: ast.stmt) -> list[ast.stmt] | None:
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(owner, name, None)
+        if isinstance(block, list) and statement in block:
+            return block
+    for handler in getattr(owner, "handlers", ()):
+        if statement in handler.body:
+            return list(handler.body)
+    return None
+
+
+def _slice(
+    before: Sequence[ast.stmt], wanted: set[str], scope: Scope, barriers: frozenset[ast.expr]
+) -> LossRegion | None:
+    """The statements from the first that computes to the last that assigns something wanted."""
+    first = last = None
+    for at in range(len(before) - 1, -1, -1):
+        statement = before[at]
+        if any(node in barriers for node in nodes_below(statement) if isinstance(node, ast.Call)):
+            break
+        assigned = set(_assigned(statement))
+        if not any(_is_part(name, each) for name in wanted for each in assigned):
+            continue
+        wanted -= {n for n in wanted if n in assigned and not isinstance(statement, ast.If)}
+        wanted |= _names(statement)
+        last = at if last is None else last
+        first = at if computes(statement, scope) else first
+    if first is None or last is None:
+        return None
+    return LossRegion(tuple(before[first : last + 1]), scope)
+
+
+def _require_whole(found: LossRegion, wanted: set[str], site: Site) -> None:
+    """See that nothing of the loss is computed by a method that ran before."""
+    if not any(name.startswith("self.") for name in wanted):
+        return
+    function = site.function
+    owner = getattr(site.scope, "owner", None)
+    methods = [] if owner is None else [m for m in owner.node.body if isinstance(m, Function)]
+    read = {name for name in wanted if name.startswith("self.")}
+    for method in methods:
+        if method is function or method.name.startswith("__"):
+            continue
+        for node in nodes_below(method):
+            if isinstance(node, ast.Assign) and computes(node, found.scope):
+                stored = set(_assigned(node))
+                if any(name in stored for name in read):
+                    raise UnclearLossError(node.lineno)
+
+
+def computes(statement: ast.stmt, scope: Scope) -> bool:
+    """Whether a statement calls a model, a criterion or the like."""
+    return any(
+        _is_computation(node.func, scope)
+        for node in nodes_below(statement)
+        if isinstance(node, ast.Call)
+    )
+
+
+def _is_computation(callee: ast.expr, scope: Scope) -> bool:
+    if isinstance(callee, ast.Attribute) and callee.attr in _NO_COMPUTATION:
+        return False
+    if isinstance(callee, ast.Name) and callee.id in _BUILTINS:
+        return False
+    names = [value.name for value in resolve(callee, scope) if isinstance(value, Qualified)]
+    roots = {name.partition(".")[0] for name in names}
+    if roots & _WITHOUT_MODELS:
+        return any(name.startswith("torch.nn.functional.") for name in names)
+    return True
+
+
+def _names(node: ast.AST) -> set[str]:
+    """The names that a node reads, dotted as far as they are."""
+    found: set[str] = set()
+    pending: list[ast.AST] = [node]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, (ast.Name, ast.Attribute)):
+            name = dotted_name(part)
+            if name is not None:
+                found.add(".".join((name.root, *name.path)))
+                continue
+        pending += ast.iter_child_nodes(part)
+    return found
+
+
+def _assigned(statement: ast.stmt) -> Iterator[str]:
+    """The names that a statement assigns, in blocks of it as well."""
+    for node in nodes_below(statement):
+        is_target = isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Store)
+        if is_target and isinstance(node, ast.expr):
+            name = dotted_name(node)
+            if name is not None:
+                yield ".".join((name.root, *name.path))
+
+
+def _is_part(name: str, assigned: str) -> bool:
+    return name == assigned or name.startswith(f"{assigned}.")
+
+
+def _parameters(function: Function | None) -> set[str]:
+    if function is None:
+        return set()
+    arguments = function.args
+    return {a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
