@@ -15,7 +15,8 @@ DEEPEST = 32
 """How deep brackets may be; deeper ones are read as plain text."""
 _LONGEST_ARITHMETIC = 4000
 """How far the end of `((` is looked for: where there is none, the text is read again."""
-_BLANKS = re.compile(r"(?:[ \t\r\f\v]|\\\r?\n)+")
+_BLANKS = re.compile(r"(?:[ \t\r\f\v]|\\(?:\r?\n|\Z))+")
+"""A backslash that ends the text goes on with nothing: people leave it behind the last option."""
 _COMMENT = re.compile(r"#[^\n]*")
 _FILLED_IN = re.compile(r"<<[ \t]*(?:parameters|pipeline|matrix)\.[\w.-]+[ \t]*>>")
 """`<< parameters.cuda >>`, which CircleCI fills in: part of a word and no here-document."""

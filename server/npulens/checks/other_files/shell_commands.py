@@ -72,9 +72,12 @@ _VARIABLE = re.compile(r"\$(?:(?P<name>\w+)|\{(?P<braced>\w+)(?P<array>\[[@*]\])
 _DEFAULT = re.compile(r"\$\{(?P<name>\w+):?[-=](?P<quote>[\"']?)(?P<value>[^\"']*)(?P=quote)\}\Z")
 _PART = re.compile(r"\$\{?(?P<name>[A-Za-z_]\w*)\}?")
 _SET_OR_NAMED = re.compile(r"(?<![\w$/.{#!-])([A-Z][A-Z0-9_]{3,})(?:=([^\s'\"]*)|(?![\w/.-]))")
-_DIRECTIVE = re.compile(
-    r"#(?:SBATCH|BSUB|PBS|\$)[ \t]+(?P<option>--?[\w-]+)(?:(?:=|[ \t]+)\"?(?P<value>[^\s#\"]+))?"
+_DIRECTIVE = re.compile(r"#(?:SBATCH|BSUB|PBS|\$)(?=[ \t]+-)")
+_DIRECTED = re.compile(
+    r"[ \t]+(?:(?P<option>--?[A-Za-z][\w-]*)(?:(?:=|[ \t]+(?!-))\"?(?P<value>[^\s#\"]+)[^\s#]*)?"
+    r"|[^\s#]+)"
 )
+"""An option of such a line, or a word that belongs to none."""
 _DIRECTIVES = frozenset({"SBATCH", "BSUB", "PBS"})
 _SLURM_LETTER = re.compile(r"-G(?P<count>\S+)?\Z")
 _FLAGS = frozenset({"nv"})
@@ -119,9 +122,10 @@ def _script(script: _Script, start: int, end: int) -> None:
     report = script.report
     found = read_shell(report.text, start, end)
     for comment in found.comments:
-        option = _DIRECTIVE.match(report.text, comment.start, comment.end)
-        if option is not None and report.text[comment.start - 1 : comment.start] in ("", "\n"):
-            _scheduled(option, report)
+        line = _DIRECTIVE.match(report.text, comment.start, comment.end)
+        if line is not None and report.text[comment.start - 1 : comment.start] in ("", "\n"):
+            for option in _directed(report.text, Span(line.end(), comment.end)):
+                _scheduled(option, report)
     _untuned(list(found.commands()), report)
     placed = list(commands_for_npu(found.block, report.text, _answers(report)))
     for command, _ in placed:
@@ -231,6 +235,15 @@ def _nested(script: _Script, body: Span) -> None:
     if script.depth < _DEEPEST_SCRIPT:
         inner = _Script(script.report, script.depth + 1, script.values, script.variables)
         _script(inner, *body)
+
+
+def _directed(text: str, rest: Span) -> Iterator[re.Match[str]]:
+    """The options of a line for a scheduler, `-N 1 --gpus-per-node=A40:1`, up to a comment."""
+    found = _DIRECTED.match(text, *rest)
+    while found is not None:
+        if found["option"] is not None:
+            yield found
+        found = _DIRECTED.match(text, found.end(), rest.end)
 
 
 def _scheduled(option: re.Match[str], report: LaunchReport) -> None:
