@@ -3,7 +3,8 @@
     python scripts/recall.py FOLDER [--labels FILE] [--missed]
 
 FOLDER holds checkouts of the repositories that FILE names (`tests/data/recall_labels.tsv` if none
-is given), each under its last name; those that are not there are left out, and named. Three figures
+is given), each under its last name; those that are not there are left out, and named. The line of a
+label in a notebook is that of the file. Three figures
 are given for each kind of place: a finding covers its line; besides, a finding at another line is
 about it, which names it as related or for which it is settled (`reported-at-build` and the like);
 all.
@@ -14,8 +15,11 @@ import json
 import subprocess
 import sys
 from collections import Counter, defaultdict
+from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from npulens.text.notebooks import CellMark, cell_marks, notebook_text
 
 LABELS = Path(__file__).parents[1] / "tests" / "data" / "recall_labels.tsv"
 
@@ -99,13 +103,29 @@ def answers(checkout: Path) -> Answers:
     beside: set[tuple[str, int]] = set()
     for each in json.loads(done.stdout):
         path = Path(each["path"]).as_posix()
-        lines = {(path, line) for line in range(each["line"], each["end_line"] + 1)}
+        lines = {(path, line) for line in lines_of(each, checkout / path)}
         if each.get("verdict") != "settled":
             found |= lines
-            beside |= {(path, other["line"]) for other in each["related"]}
+            related = (lines_of(other, checkout / path) for other in each["related"])
+            beside |= {(path, next(iter(lines))) for lines in related}
         elif each["reason"].startswith("reported-"):
             beside |= lines
     return Answers(frozenset(found), frozenset(beside))
+
+
+def lines_of(place: dict[str, Any], path: Path) -> range:
+    """The lines of a file that a place in it covers; in a notebook a place has a cell."""
+    first, last = place["line"], place.get("end_line", place["line"])
+    mark = _cells(path).get(place["cell"]) if place.get("cell") is not None else None
+    if mark is None:
+        return range(first, last + 1)
+    first, last = (mark.file_line + (line - 1) * mark.step for line in (first, last))
+    return range(first, last + 1)
+
+
+@cache
+def _cells(path: Path) -> dict[int, CellMark]:
+    return {mark.number: mark for mark in cell_marks(notebook_text(path.read_bytes()))}
 
 
 if __name__ == "__main__":
