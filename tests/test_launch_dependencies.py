@@ -30,7 +30,13 @@ CUDA_ONLY = [
     *("git+https://code.example.org/NVIDIA/apex", "submodules/diff-gaussian-rasterization"),
     *("pytorch3d @ git+https://code.example.org/facebookresearch/pytorch3d.git",),
 ]
-WITH_ANOTHER_BUILD = ["triton>=2.1", "torchtriton==2.1.0", "pytorch-triton", "bitsandbytes", "vllm==0.6.3"]
+WITH_ANOTHER_BUILD = [
+    "triton>=2.1",
+    "torchtriton==2.1.0",
+    "pytorch-triton",
+    "bitsandbytes",
+    "vllm==0.6.3",
+]
 PLAIN = [
     *("torch==2.1.0", "torch", "torch==2.1.0+cpu", "deepspeed", "accelerate", "transformers"),
     *("faiss-cpu", "onnxruntime", "mamba", "triton-ascend", "vllm-ascend", "torch-npu==2.1.0"),
@@ -96,7 +102,10 @@ TABLES = [
     ("Pipfile", '[packages]\n⟦flash-attn = "*"⟧\nnumpy = "*"'),
     ("Pipfile", '[[source]]\nurl = "⟦https://a.example.org/whl/cu121⟧"\nverify_ssl = true'),
     ("environment.yml", "dependencies:\n  - ⟦pytorch-cuda=11.8⟧\n  - ⟦cudatoolkit=11.3⟧"),
-    ("environment.yml", "dependencies:\n  - ⟦gds-tools=1.6.1.9=0⟧\n  - ⟦nsight-compute=2023.1.1.4=0⟧"),
+    (
+        "environment.yml",
+        "dependencies:\n  - ⟦gds-tools=1.6.1.9=0⟧\n  - ⟦nsight-compute=2023.1.1.4=0⟧",
+    ),
     ("environment.yml", "dependencies:\n  - ⟦cudnn⟧\n  - ⟦nccl⟧\n  - ⟦cuda-nvcc=12.1⟧"),
     ("environment.yml", "dependencies:\n  - ⟦nvidia::cuda-toolkit⟧\n  - ⟦nvidia/label/x::cuda⟧"),
     ("environment.yml", "dependencies:\n  - ⟦pytorch=2.1.0=py3.10_cuda11.8_cudnn8.7.0_0⟧"),

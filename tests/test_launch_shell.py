@@ -162,7 +162,7 @@ ARMS = [
 ]
 
 CLUSTERS = [
-    "#!/bin/bash\n#SBATCH ⟦NPU903:-p gpu⟧\n#SBATCH ⟦NPU903:-G 4⟧\n#SBATCH ⟦NPU903:--gres gpu:a100:2⟧",
+    "#SBATCH ⟦NPU903:-p gpu⟧\n#SBATCH ⟦NPU903:-G 4⟧\n#SBATCH ⟦NPU903:--gres gpu:a100:2⟧",
     "#SBATCH ⟦NPU903:--gres=gpu:a100:2⟧\n#SBATCH ⟦NPU903:--gpus-per-node=4⟧",
     "srun ⟦NPU903:-G 4⟧ python a.py -G 4",
     "srun ⟦NPU903:-G2⟧ ⟦NPU903:-p gpu⟧ python a.py",

@@ -13,6 +13,14 @@ FOUND = {
     "by a field": "class Options:\n    ⟦NPU902:use_flash_attn: bool = True⟧",
     "by an option": 'add_argument("--optim", default=⟦NPU605:"paged_adamw_8bit"⟧)',
     "one of two": 'TrainingArguments(optim=⟦NPU902:"adamw_apex_fused"⟧ if apex else "adamw_torch")',
+    "a member of an enumeration": (
+        "from transformers.training_args import OptimizerNames\n"
+        "optimizer = ⟦NPU605:OptimizerNames.PAGED_LION⟧ if bits == 8 else OptimizerNames.SGD"
+    ),
+    "a member by its module": (
+        "import transformers\n"
+        "build(optim=⟦NPU902:transformers.training_args.OptimizerNames.ADAMW_APEX_FUSED⟧)"
+    ),
     "attention by name": 'build(attn_mode=⟦NPU902:"xformers"⟧)',
     "TF32": "TrainingArguments(per_device_train_batch_size=8, ⟦NPU902:tf32=True⟧)",
 }
@@ -20,6 +28,11 @@ SILENT = {
     "off": "model = dict(flash_attn=False, channels_last=False, use_xformers=None)",
     "not known": "model = dict(flash_attn=args.flash)",
     "a switch of a command line": "add_argument('--use_flash_attn', action='store_true')",
+    "a member of another enumeration": "optimizer = OptimizerNames.ADAMW_BNB",
+    "a member that is asked for": (
+        "from transformers.training_args import OptimizerNames\n"
+        "quantized = args.optim in [OptimizerNames.ADAMW_BNB, OptimizerNames.PAGED_LION]"
+    ),
     "another optimizer": 'TrainingArguments(optim="adamw_torch")',
     "an order of dimensions": "LayerNorm(8, channels_last=True)",
     "Megatron, which has its own": "ENGINE = 'megatron'\nmodel = dict(use_flash_attn=True)",

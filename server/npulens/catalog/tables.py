@@ -434,6 +434,7 @@ _OTHER_WORDS = (
     *("enable_xformers_memory_efficient_attention", "use_memory_efficient_attention_xformers"),
     *("adamw_bnb_8bit", "adamw_8bit", "lion_8bit", "ademamix_8bit", "rmsprop_bnb_8bit"),
     *("paged_adamw_8bit", "paged_adamw_32bit", "paged_lion_8bit", "paged_lion_32bit"),
+    *("lion_32bit", "OptimizerNames"),
     *("adamw_apex_fused", "use_8bit_adam", "load_8bit", "tf32"),
     *("zero_quantized_weights", "zero_quantized_gradients"),
     *("CUDA", "ShardedGradScaler", "environ", "putenv", "init_method"),

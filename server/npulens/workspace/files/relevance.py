@@ -18,7 +18,7 @@ _PYTHON_WORDS = (
     *("cuda", "CUDA", "nccl", "NCCL", "npulens"),
     *("#SBATCH", "srun", "--gres", "submitit", "torchrun", "slurm_(", "gpus_per_node"),
     *("sbatch", "bsub", "BSUB", "j_exclusive", "gmodel", "gmem"),
-    *("flash_att", "xformers", "_8bit", "tf32", "accelerator"),
+    *("flash_att", "xformers", "_8bit", "_32bit", "OptimizerNames", "tf32", "accelerator"),
     *("num_gpus", "resources_per_trial", "install_requires", "extras_require"),
 )
 _CMAKE_WORDS = (b".cu", b"CUDA", b"cuda", b"TensorRT", b"nvinfer", b"cublas", b"cudnn")
@@ -29,6 +29,7 @@ _LAUNCH_WORDS = (
     *("8bit", "8_bit", "paged", "tf32", "channels_last", "strategy", "attn", "attention"),
     *("quantize", "accelerator", "gres", "tres_per", "rmsprop", "tensorrt", "HCCL", "ASCEND_"),
     *("TASK_QUEUE", "torch", "TORCH", "cudnn", "CUDNN", "cublas", "CUBLAS", "xformers", "apex"),
+    *("deepspeed", "colossalai", "gds-tools", "nsight", "cutensor", "cuquantum", "_32bit"),
     *("accelerate", "peft", "mmcv", "ultralytics", "singularity", "apptainer", "arseConv"),
     *("triton", "bitsandbytes", "vllm", "mamba", "causal", "gemm", "gaussian", "rasteri", "knn"),
     *("gsplat", "raymarching", "nerfacc", "nvdiff", "inkowski", "kaolin", "cupy", "cufft"),

@@ -4,20 +4,23 @@ They are those of files for launching, in Python.
 """
 
 import ast
+from collections.abc import Iterable
 from functools import lru_cache
 
 from npulens.catalog.tables import Place
 from npulens.checks.context import Context
+from npulens.checks.device_words import last_identifier
 from npulens.checks.given import Given, given_settings
 from npulens.checks.other_files.launch_report import LaunchReport
 from npulens.checks.other_files.shell_commands import normal_name
 from npulens.checks.python.launching.environment import take_over
 from npulens.checks.python.libraries import attention_options
 from npulens.checks.python.parallelism import lightning_settings
+from npulens.syntax.meanings import qualified_names
 from npulens.syntax.scopes import Scope
 from npulens.syntax.walking import choices
 
-_WRITTEN = (ast.Constant, ast.IfExp, ast.BoolOp)
+_WRITTEN = (ast.Constant, ast.IfExp, ast.BoolOp, ast.Attribute)
 
 
 def given(node: ast.AST, scope: Scope, context: Context) -> None:
@@ -28,10 +31,10 @@ def given(node: ast.AST, scope: Scope, context: Context) -> None:
         if isinstance(node, ast.Call) and setting.name == "load_in_8bit":
             continue  # this has a check of its own, see `library_calls.py`
         if isinstance(setting.value, _WRITTEN) and _is_of_tables(setting.name, context):
-            _look_up(setting, node, context)
+            _look_up(setting, node, scope, context)
 
 
-def _look_up(setting: Given, node: ast.AST, context: Context) -> None:
+def _look_up(setting: Given, node: ast.AST, scope: Scope, context: Context) -> None:
     """Report a setting of the tables, if its value is written.
 
     What must be near it is looked for in the same call or statement, and among the words of the
@@ -41,12 +44,21 @@ def _look_up(setting: Given, node: ast.AST, context: Context) -> None:
     statement = setting.place if isinstance(node, ast.arguments) else node
     around = " ".join((context.source(statement), *sorted(context.facts.signs.decisive_words)))
     for each in choices(setting.value):
-        if isinstance(each, ast.Constant) and _is_short(each.value):
+        for value in _values(each, scope):
             report = LaunchReport(
                 context.code.text, context.catalogue, around, context.target.style
             )
-            report.look_up(Place.SETTING, name, str(each.value), place, context.span(each))
+            report.look_up(Place.SETTING, name, value, place, context.span(each))
             take_over(report.findings, context)
+
+
+def _values(node: ast.expr, scope: Scope) -> Iterable[str]:
+    """A constant, or the qualified name of a member of an enumeration: `OptimizerNames.LION`."""
+    if isinstance(node, ast.Constant):
+        return [str(node.value)] if _is_short(node.value) else []
+    if isinstance(node, ast.Attribute) and (last_identifier(node.value) or "")[:1].isupper():
+        return qualified_names(node, scope)
+    return []
 
 
 def _is_short(value: object) -> bool:
