@@ -137,6 +137,22 @@ def test_a_block_of_bindings_is_one_finding_that_names_them() -> None:
     assert len(names) < 20
 
 
+def test_checks_that_refuse_the_npu_are_named_once() -> None:
+    text = (
+        "#define CHECK_CUDA(x) TORCH_CHECK(x.device().is_cuda(), #x)\n"
+        "#define CHECK_CPU(x) TORCH_CHECK(!x.is_cuda(), #x)\n"
+        "// AT_ASSERTM(x.is_cuda())\n"
+        "void g(Tensor x) { AT_ASSERTM(x.type().is_cuda(), 1); if (x.is_cuda()) cudaFree(0); }\n"
+        "void h(Tensor x, Tensor y) { TORCH_CHECK(x.is_cuda() == y.is_cuda()); }\n"
+        + MODULE
+        + '{ m.def("f", &f); }\nPYBIND11_MODULE(b, m) { m.def("g", &g); }'
+    )
+    first, second = cpp_binding_findings(text, CATALOGUE, "a.cu")
+    lines = [text.count("\n", 0, part.span.start) + 1 for part in first.related]
+    assert lines == [1, 4] and second.related == ()
+    assert {text[slice(*part.span)] for part in first.related} == {"is_cuda()"}
+
+
 def test_examples_of_the_rules_about_sources() -> None:
     for name in ("cuda-operator", "cuda-operator-call", "cuda-extension-import"):
         rule = CATALOGUE.rule_named(name)

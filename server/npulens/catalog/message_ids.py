@@ -495,6 +495,7 @@ if TYPE_CHECKING:
         "check.variable-stays",
         "check.part-of-build",
         "check.used-here",
+        "check.refuses-npu",
         "check.suite-misspelt",
         "check.suite-renamed",
         "check.pair-torch",

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import NamedTuple
 
-from npulens.catalog.model import Finding, Target
+from npulens.catalog.messages import message
+from npulens.catalog.model import Finding, Related, Target
 from npulens.catalog.tables import Catalogue
 from npulens.checks.other_files.native_tokens import Token, live_tokens
 from npulens.text.spans import Span
@@ -35,7 +36,11 @@ _OTHER_FOLDER = re.compile(
 _CUDA_NAME = re.compile(r"cuda|cublas|cudnn|cutlass|__global__|thrust", re.IGNORECASE)
 _QUESTIONS = frozenset({"is_cuda", "kCUDA", "use_cuda", "with_cuda"})
 """Names that code for other devices uses, too."""
-
+_DEMAND = re.compile(
+    r"\b(?:TORCH_(?:INTERNAL_ASSERT|CHECK)|AT_(?:ASSERTM?|CHECK))\s*\("
+    r"[\s(]*[\w.()\[\]>-]{1,80}?(?P<asked>\bis_cuda\s*\(\s*\))\s*(?:[,)]|&&)"
+)
+"""A check that fails for data on the NPU: `TORCH_CHECK(x.device().is_cuda(), ...)`."""
 
 _SHOWN_NAMES = 12
 """How many operators of a block a message names."""
@@ -85,13 +90,26 @@ def cpp_binding_findings(
     beside_cuda = path in target.project.extensions.beside_cuda
     place = target.project.place_of(path)
     bindings = cuda_bindings(read_native_source(text, place), beside_cuda)
-    found = []
+    found: list[Finding] = []
     for _, block in groupby(bindings, key=lambda binding: binding.block):
         bound = list(block)
         names = list(dict.fromkeys(binding.name for binding in bound))
         shown = [*names[:_SHOWN_NAMES], *(["..."] if len(names) > _SHOWN_NAMES else [])]
-        found.append(Finding(rule, bound[0].span, {"symbol": ", ".join(shown)}))
+        beside = () if found else _demands(text)
+        arguments = {"symbol": ", ".join(shown)}
+        found.append(Finding(rule, bound[0].span, arguments, related=tuple(beside)))
     return found
+
+
+def _demands(text: str) -> Iterator[Related]:
+    """Where a source requests that tensors are on a CUDA device, as macros often do."""
+    for token, _ in live_tokens(text):
+        if token.kind == "directive":
+            asked = _DEMAND.search(text, *token.span)
+        else:
+            asked = _DEMAND.match(text, token.span.start) if token.kind == "name" else None
+        if asked is not None:
+            yield Related(Span(*asked.span("asked")), message("check.refuses-npu"))
 
 
 def cuda_bindings(source: CppBindings, built_with_cuda: bool = False) -> list[Binding]:
