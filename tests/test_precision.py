@@ -37,6 +37,8 @@ FOUND = [
     "dtype = torch.get_autocast_dtype(⟦NPU302:'cuda'⟧)",
     "dtype = ⟦NPU302:torch.get_autocast_gpu_dtype⟧()",
     "on = torch.is_autocast_enabled(⟦NPU302:'cuda'⟧)",
+    "on = ⟦NPU302:torch.is_autocast_enabled⟧()",
+    "if ⟦NPU302:torch.is_autocast_enabled⟧() and x.shape[1] % 2 == 0:\n    x = x.half()",
     "ok = torch.amp.is_autocast_available(⟦NPU302:'cuda'⟧)",
     # torch.amp.GradScaler
     "scaler = ⟦NPU303:torch.amp.GradScaler⟧()",
@@ -203,6 +205,12 @@ NOT_FOUND = [
     # fallbacks for old releases of torch
     "dtype = (torch.get_autocast_dtype(kind) if hasattr(torch, 'get_autocast_dtype')\n"
     "    else torch.get_autocast_gpu_dtype())",
+    "on = (torch.is_autocast_enabled(kind) if TORCH_GREATER_EQUAL_2_4\n"
+    "    else torch.is_autocast_enabled())",
+    "try:\n    on = torch.is_autocast_enabled(kind)\nexcept TypeError:\n"
+    "    on = torch.is_autocast_enabled()",
+    "on = torch.is_autocast_enabled(x.device.type)",
+    "original = torch.is_autocast_enabled",
     "s = torch.amp.GradScaler(d) if TORCH_GREATER_EQUAL_2_4 else torch.cuda.amp.GradScaler()",
     "try:\n    s = torch.amp.GradScaler(device=d)\nexcept TypeError:\n"
     "    s = torch.cuda.amp.GradScaler()",

@@ -10,11 +10,12 @@ import re
 from collections.abc import Callable, Sequence
 
 _NEUTRAL = re.compile(
-    r"torch\.(?:amp\.(?:autocast|GradScaler|custom_[fb]wd)|autocast\b|get_autocast_dtype)"
-    r"|from torch\.amp import"
+    r"torch\.(?:amp\.(?:autocast|GradScaler|custom_[fb]wd)|autocast\b|get_autocast_dtype"
+    r"|is_autocast_enabled\((?!\)))|from torch\.amp import"
 )
 _CUDA_ONLY = re.compile(
-    r"torch\.(?:cuda\.amp\b|get_autocast_gpu_dtype)|from torch\.cuda\.amp import"
+    r"torch\.(?:cuda\.amp\b|get_autocast_gpu_dtype|is_autocast_enabled\(\))"
+    r"|from torch\.cuda\.amp import"
 )
 _VERSION = re.compile(
     r"version|VERSION|TORCH_|torch_\d|hasattr\(|torch_min|ge_\d|GREATER|AVAILABLE"

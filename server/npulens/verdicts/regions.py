@@ -59,7 +59,8 @@ class Regions:
         """Tests that decide whether bfloat16 is used, which the NPU has as well."""
         self._mentions_extensions = "CUDAExtension" in code.text
         self._mentions_old_torch = "AttributeError" in code.text or "TypeError" in code.text
-        self._mentions_old_amp = "cuda.amp" in code.text or "autocast_gpu" in code.text
+        old_amp = ("cuda.amp", "autocast_gpu", "is_autocast_enabled()")
+        self._mentions_old_amp = any(word in code.text for word in old_amp)
 
     def answer(self, test: ast.expr, scope: Scope) -> Answer:
         """What a condition comes to on an NPU; kept for several callers."""
