@@ -56,8 +56,7 @@ npu_profiler.stop()"""
     assert (here / "train.py").read_text() == PLAIN
 
 
-def test_steps_that_end_early_are_ended_all_the_same() -> None:
-    text = """\
+EARLY = """\
 import torch
 def train(loader, optimizer, model):
     for epoch in range(3):
@@ -69,10 +68,15 @@ def train(loader, optimizer, model):
             if loss > 9:
                 return None
             optimizer.step()
+            scheduler.step()
             if epoch:
                 break
+            evaluate(model)
 """
-    profiled = bare(put_in(text, "profiler")).partition("def train")[2]
+
+
+def test_a_step_is_over_behind_the_update() -> None:
+    profiled = bare(put_in(EARLY, "profiler")).partition("def train")[2]
     assert (
         profiled
         == """\
@@ -81,21 +85,65 @@ def train(loader, optimizer, model):
     for epoch in range(3):
         for x in loader:
             if x is None:
-                npu_profiler.step()
                 continue
             loss = model(x)
             loss.backward()
             if loss > 9:
-                npu_profiler.step()
                 npu_profiler.stop()
                 return None
             optimizer.step()
-            if epoch:
-                npu_profiler.step()
-                break
+            scheduler.step()
             npu_profiler.step()
+            if epoch:
+                break
+            evaluate(model)
     npu_profiler.stop()"""
     )
+
+
+def test_a_dump_ends_however_a_turn_ends() -> None:
+    dumped = bare(put_in(EARLY, "dump")).partition("for x in loader:")[2]
+    assert (
+        dumped
+        == """
+            npu_debugger.start()
+            if x is None:
+                npu_debugger.stop()
+                npu_debugger.step()
+                continue
+            loss = model(x)
+            loss.backward()
+            if loss > 9:
+                npu_debugger.stop()
+                npu_debugger.step()
+                return None
+            optimizer.step()
+            scheduler.step()
+            npu_debugger.stop()
+            npu_debugger.step()
+            if epoch:
+                break
+            evaluate(model)"""
+    )
+
+
+def test_only_turns_with_an_update_are_steps() -> None:
+    text = (
+        SETUP
+        + """
+for i, x in enumerate(loader):
+    model(x).backward()
+    if (i + 1) % 4 == 0:
+        optimizer.step()
+        optimizer.zero_grad()
+        log(i)
+    print(i)
+"""
+    )
+    assert "        optimizer.zero_grad()\n        npu_profiler.step()\n" in bare(
+        put_in(text, "profiler")
+    )
+    assert "        log(i)\n    npu_debugger.stop()\n" in bare(put_in(text, "dump"))
 
 
 def test_a_critic_and_its_generator_are_one_step() -> None:
@@ -141,8 +189,40 @@ def main(model, kind):
             optimizer.step()
 """
     watched = bare(put_in(text, "monitor"))
-    assert watched.count("set_monitor(model, optimizer=optimizer, grad_acc_steps=8)") == 2
-    assert bare(put_in(text, "config-check")).count("NpuConfigChecker(model=model") == 2
+    set_up = "npu_monitor.set_monitor(model, optimizer=optimizer, grad_acc_steps=8)"
+    assert f"    {set_up}\n    for i, x in enumerate(loader):" in watched
+    assert bare(put_in(text, "config-check")).count("NpuConfigChecker(model=model") == 1
+    made_elsewhere = text.replace(
+        "    for", "    return optimizer\ndef train(model, optimizer):\n    for"
+    )
+    assert bare(put_in(made_elsewhere, "monitor")).count("set_monitor(model, optimizer") == 2
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "parameters = list(model.parameters())\n    optimizer = Adam(parameters)",
+        "groups = [{'params': model.parameters(), 'lr': 1}]\n    optimizer = Adam(groups, lr=2)",
+        "optimizer = make(args, model)",
+        "optimizer = make(net=model, args=args)",
+    ],
+)
+def test_models_whose_parameters_take_a_detour(made: str) -> None:
+    text = f"""\
+from torch.optim import Adam
+def make(args, net):
+    return Adam([p for p in net.parameters() if p.requires_grad])
+def main(model, loader):
+    {made}
+    model.cuda()
+    for x in loader:
+        model(x).backward()
+        optimizer.step()
+"""
+    watched = bare(put_in(text, "monitor"))
+    set_up = "    npu_monitor.set_monitor(model, optimizer=optimizer, grad_acc_steps=1)\n"
+    assert "    model.cuda()\n    npu_monitor = NpuTrainerMon" in watched
+    assert f"{set_up}    for x in loader:" in watched
 
 
 @pytest.mark.parametrize("kind", ["profiler", "step-time", "dump"])
@@ -188,7 +268,7 @@ def test_loops_of_libraries(text: str, added: str, kind: str) -> None:
         (
             SETUP + "for x in y:\n    if not x: continue\n    model(x).backward()\n"
             "    optimizer.step()\n",
-            "step-time",
+            "dump",
             7,
             "shares its line",
         ),

@@ -249,12 +249,25 @@ def main():
 
 main()
 """
+TURNS = """
+import torch
+opt_d = torch.optim.Adam(netD.parameters())
+opt_g = torch.optim.Adam(netG.parameters())
+for scale in range(8):  # epochs
+    for epoch in range(2000):  # step
+        for j in range(3):
+            netD(x).mean().backward()
+            opt_d.step()
+        for j in range(3):
+            netG(z).mean().backward()
+            opt_g.step()
+"""
 SCRIPTS = {
     "plain": PLAIN, "full batch": FULL_BATCH, "function per epoch": FUNCTION_PER_EPOCH,
     "class": CLASS, "gan": GAN, "accumulated": ACCUMULATED, "flushed": FLUSHED,
     "scaled": SCALED, "several optimizers": SEVERAL_OPTIMIZERS, "two phases": TWO_PHASES,
     "closure": CLOSURE, "agent": AGENT, "policy": POLICY, "spawned": SPAWNED,
-    "accelerated": ACCELERATED, "phases": PHASES, "timm": TIMM,
+    "accelerated": ACCELERATED, "turns": TURNS, "phases": PHASES, "timm": TIMM,
 }  # fmt: skip
 
 

@@ -659,6 +659,7 @@ if TYPE_CHECKING:
         "instrument.long-string",
         "instrument.over-several-lines",
         "instrument.step-with-closure",
+        "instrument.gradients-by-hand",
         "instrument.clips-for-several",
         "instrument.without-torch",
         "instrument.moved-since",

@@ -67,7 +67,7 @@ class CallSites:
         self._functions, self._methods = _definitions(tree)
         self._callers: dict[Function, list[Site]] = defaultdict(list)
         for site in self.all:
-            for function in self._run_by(site):
+            for function in self.run_by(site):
                 self._callers[function].append(site)
 
     def calls(self) -> Iterator[tuple[Site, ast.Call]]:
@@ -94,7 +94,7 @@ class CallSites:
             pending += [(each, *way) for each in reversed(above)]
         return found
 
-    def _run_by(self, site: Site) -> Iterator[Function]:
+    def run_by(self, site: Site) -> Iterator[Function]:
         """The functions of the file that a call runs, or that a call is given."""
         called = site.node.func if isinstance(site.node, ast.Call) else site.node
         if isinstance(called, ast.Name):

@@ -2,7 +2,7 @@
 
 import ast
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from npulens.training.call_sites import CallSites, Loop, Path
@@ -43,15 +43,9 @@ def step_loops(
     going_back = [(b, path) for b in backwards for path in sites.paths_to(b.site)]
     with_gradients = {loop for _, path in going_back for loop in path.loops}
     own = {(path.start, path.loops) for _, path in going_back}
+    together = _taking_turns(trimmed := [*_trimmed(sites, updates, with_gradients)])
     ways: dict[Loop, dict[Path, None]] = defaultdict(dict)
     of_loop: dict[Loop, dict[int, Update]] = defaultdict(dict)
-    trimmed = []
-    for update in updates:
-        for path in sites.paths_to(update.site):
-            loops = path.loops
-            while loops and loops[-1] not in with_gradients:
-                loops = loops[:-1]
-            trimmed.append((update, path, loops))
     steps = {(path.start, loops) for _, path, loops in trimmed if (path.start, loops) in own}
     for update, path, loops in trimmed:
         start = path.start
@@ -62,6 +56,7 @@ def step_loops(
             continue  # behind the loop of the steps: the rest of accumulated gradients
         outer = (loops[:n] for n in range(1, len(loops)) if (start, loops[:n]) in steps)
         loop = next(outer, loops)[-1]
+        loop = together.get(loop, loop)
         ways[loop][path] = None
         of_loop[loop][id(update)] = update
     found = [
@@ -74,6 +69,44 @@ def step_loops(
         for loop, paths in ways.items()
     ]
     return tuple(sorted(found, key=lambda each: each.loop.lineno))
+
+
+def _trimmed(
+    sites: CallSites, updates: Sequence[Update], with_gradients: set[Loop]
+) -> Iterator[tuple[Update, Path, tuple[Loop, ...]]]:
+    """The ways to the updates with their loops, down to the innermost that computes gradients."""
+    for update in updates:
+        for path in sites.paths_to(update.site):
+            loops = path.loops
+            while loops and loops[-1] not in with_gradients:
+                loops = loops[:-1]
+            yield update, path, loops
+
+
+def _taking_turns(
+    trimmed: Sequence[tuple[Update, Path, tuple[Loop, ...]]],
+) -> dict[Loop, Loop]:
+    """Loops that a number ends, side by side and each with an optimizer of its own.
+
+    They are the parts of one step, which the loop around them makes: a few updates of the
+    discriminator, then a few of the generator.
+    """
+    inner: dict[Loop, dict[Loop, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for update, _, loops in trimmed:
+        if len(loops) > 1 and _counts(loops[-1]):
+            inner[loops[-2]][loops[-1]].add(ast.unparse(update.optimizer))
+    return {
+        loop: outer
+        for outer, loops in inner.items()
+        for loop in loops
+        if len(loops) > 1 and len(set().union(*loops.values())) == sum(map(len, loops.values()))
+    }
+
+
+def _counts(loop: Loop) -> bool:
+    """`for _ in range(n)`."""
+    iterated = getattr(loop, "iter", None)
+    return isinstance(iterated, ast.Call) and getattr(iterated.func, "id", "") == "range"
 
 
 def _is_within(inner: tuple[Loop, ...], outer: tuple[Loop, ...]) -> bool:

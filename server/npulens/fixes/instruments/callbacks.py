@@ -25,7 +25,8 @@ _ADDED = {
 
 def callback_lines(run: FrameworkRun, instrument: Instrument) -> tuple[str, ...]:
     """The import of the library's callback, and the class that does what the instrument does."""
-    blocks = (instrument.before, instrument.step_begin, instrument.step_end, instrument.after)
+    end = instrument.step_end + instrument.turn_end
+    blocks = (instrument.before, instrument.step_begin, end, instrument.after)
     lines = [_IMPORTS[run.name].format(package=run.package), f"class {_NAME}(NpuCallback):"]
     for hook, block in zip(_HOOKS[run.name], blocks, strict=True):
         if block:

@@ -9,11 +9,17 @@ from functools import lru_cache
 from npulens.catalog.model import Edit
 from npulens.fixes.apply import apply_edits
 from npulens.fixes.instruments.callbacks import added, callback_lines
-from npulens.fixes.instruments.insertion import Insertion, behind, edits_of
+from npulens.fixes.instruments.insertion import Insertion, before, behind, edits_of
 from npulens.fixes.instruments.instrument_model import CannotInstrumentError, Instrument
 from npulens.fixes.instruments.marks import marked_lines
 from npulens.fixes.instruments.mixed_precision import MixedPrecision
-from npulens.fixes.instruments.script_places import around_loops, at_top, behind_imports, in_steps
+from npulens.fixes.instruments.script_places import (
+    around_loops,
+    at_top,
+    behind_imports,
+    in_steps,
+    loop_behind,
+)
 from npulens.fixes.scripts import Script, read_script
 from npulens.syntax.parsing import module_tree
 from npulens.text.lines import LineMap
@@ -93,7 +99,8 @@ def _insertions(
             imports += callback_lines(runs[0], instrument)
             yield from added(runs, lines)
         yield from around_loops(steps, lines, instrument.before, instrument.after)
-        yield from in_steps(steps, lines, instrument.step_begin, instrument.step_end)
+        ends = instrument.step_end, instrument.turn_end
+        yield from in_steps(training, lines, instrument.step_begin, *ends)
     if instrument.prepared:
         yield from _prepared(instrument, lines, training)
     if instrument.top:
@@ -134,8 +141,13 @@ def _prepared(
             raise CannotInstrumentError(line, "instrument.several-optimizers")
     if any("{accumulation}" in line for line in instrument.prepared):
         values["accumulation"] = _accumulation(training)
+    filled = [fill(line, values) for line in instrument.prepared]
+    loop = loop_behind(training.steps, made)
+    if loop is not None:
+        yield before(lines, loop, filled, order=2)
+        return
     for each in made:
-        yield behind(lines, each.statement, [fill(line, values) for line in instrument.prepared])
+        yield behind(lines, each.statement, filled)
 
 
 def _accumulation(training: TrainingScript) -> str:
@@ -170,6 +182,7 @@ def _filled(instrument: Instrument, values: Mapping[str, str]) -> Instrument:
         before=each(instrument.before),
         step_begin=each(instrument.step_begin),
         step_end=each(instrument.step_end),
+        turn_end=each(instrument.turn_end),
         after=each(instrument.after),
         prepared=each(instrument.prepared),
     )

@@ -31,8 +31,9 @@ class Instrument:
             are imported.
         imports: Statements behind the imports.
         before: Lines before the outermost loop of the training.
-        step_begin: Lines at the begin of each step.
-        step_end: Lines at the end of each step.
+        step_begin: Lines at the begin of each turn of a loop that trains.
+        step_end: Lines behind what updates the weights.
+        turn_end: Lines at the end of each turn, also of one that ends early.
         after: Lines behind the outermost loop.
         prepared: Lines behind the statement that makes the optimizer; `{model}` and
             `{optimizer}` are what that statement calls them.
@@ -50,6 +51,7 @@ class Instrument:
     before: tuple[str, ...] = ()
     step_begin: tuple[str, ...] = ()
     step_end: tuple[str, ...] = ()
+    turn_end: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
     prepared: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
@@ -60,4 +62,4 @@ class Instrument:
     @property
     def needs_steps(self) -> bool:
         """Whether lines belong to the loops of the training."""
-        return bool(self.before or self.step_begin or self.step_end or self.after)
+        return bool(self.before or self.step_begin or self.step_end or self.turn_end or self.after)

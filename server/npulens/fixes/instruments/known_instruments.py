@@ -89,7 +89,7 @@ INSTRUMENTS = (
             '{npu_debugger} = NpuDebugger(config_path="./msprobe_dump.json")',
         ),
         step_begin=("{npu_debugger}.start()",),
-        step_end=("{npu_debugger}.stop()", "{npu_debugger}.step()"),
+        turn_end=("{npu_debugger}.stop()", "{npu_debugger}.step()"),
         names=("npu_debugger",),
         not_with=frozenset({"profiler", "monitor"}),
         settings=("msprobe_dump.json", _DUMP_SETTINGS),

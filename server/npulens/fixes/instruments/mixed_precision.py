@@ -31,6 +31,8 @@ _CASTS_ALREADY = re.compile(
 )
 _REFUSES_AUTOCAST = re.compile(r"\bBCELoss\(|(?<!\w)binary_cross_entropy\(")
 """Losses that raise an error under autocast, as their logarithms need more than half precision."""
+_GRADIENTS = re.compile(r"\bautograd\.grad\b|(?<![\w.])grad\(|\.grad\b(?!\s*=\s*None\b)")
+"""Where a script has to do with gradients itself, which are scaled then."""
 _STEP = "    "
 
 
@@ -54,6 +56,9 @@ class MixedPrecision:
         if refuses := _REFUSES_AUTOCAST.search(text):
             line = text.count("\n", 0, refuses.start()) + 1
             raise CannotInstrumentError(line, "instrument.refuses-autocast")
+        if dtype == "float16" and (changed := _GRADIENTS.search(text)):
+            line = text.count("\n", 0, changed.start()) + 1
+            raise CannotInstrumentError(line, "instrument.gradients-by-hand", code=changed[0])
         if training.runs:
             line = training.runs[0].site.node.lineno
             raise CannotInstrumentError(line, "instrument.precision-of-library")
@@ -161,15 +166,21 @@ class MixedPrecision:
 
     def _unscaled(self, step: StepLoop) -> Iterator[Insertion]:
         """`scaler.unscale_(optimizer)` before the gradients of a step are clipped."""
+        clips = [
+            site
+            for site, call in self._training.sites.calls()
+            if _clips(call) and step.loop in _loops_of(self._training, site)
+        ]
+        if not clips:
+            return
         optimizers = list(dict.fromkeys(self._script.source(u.optimizer) for u in step.updates))
-        for site, call in self._training.sites.calls():
-            name = getattr(call.func, "attr", getattr(call.func, "id", ""))
-            if not name.startswith("clip_grad") or step.loop not in _loops_of(self._training, site):
-                continue
-            if len(optimizers) != 1:
-                raise CannotInstrumentError(call.lineno, "instrument.clips-for-several")
-            text = f"{self._scaler}.unscale_({optimizers[0]})"
-            yield before(self._script.lines, site.statement, (text,), order=3)
+        if len(optimizers) != 1:
+            raise CannotInstrumentError(clips[0].node.lineno, "instrument.clips-for-several")
+        text = f"{self._scaler}.unscale_({optimizers[0]})"
+        first = _first_of(clips)
+        if first is None:
+            raise CannotInstrumentError(clips[0].node.lineno, "instrument.clips-for-several")
+        yield before(self._script.lines, first, (text,), order=3)
 
     def _updated(self, step: StepLoop) -> Iterator[Insertion]:
         """`scaler.update()` behind each step that no other follows before the next backward."""
@@ -180,6 +191,22 @@ class MixedPrecision:
         for event, later in zip(events, following, strict=True):
             if isinstance(event, Update) and not isinstance(later, Update):
                 yield behind(lines, event.site.statement, (f"{self._scaler}.update()",), order=0)
+
+
+def _clips(call: ast.Call) -> bool:
+    name: str = getattr(call.func, "attr", getattr(call.func, "id", ""))
+    return name.startswith("clip_grad")
+
+
+def _first_of(clips: Sequence[Site]) -> ast.stmt | None:
+    """The statement before which gradients are unscaled once for all clips, if there is one."""
+    if any(clip.function is not clips[0].function for clip in clips):
+        return None
+    chains = [clip.statements for clip in clips]
+    depth = 0
+    while all(len(c) > depth + 1 and c[depth] is chains[0][depth] for c in chains):
+        depth += 1
+    return min((chain[depth] for chain in chains), key=lambda statement: statement.lineno)
 
 
 def _loops_of(training: TrainingScript, site: Site) -> set[ast.AST]:

@@ -8,7 +8,10 @@ from npulens.fixes.instruments.instrument_model import CannotInstrumentError
 from npulens.syntax.bindings import Function
 from npulens.text.lines import LineMap
 from npulens.training.call_sites import Loop
+from npulens.training.participants import MadeOptimizer
+from npulens.training.step_ends import step_end
 from npulens.training.step_loops import StepLoop, own_exits
+from npulens.training.training_script import TrainingScript
 
 _NO_CODE = (ast.Import, ast.ImportFrom, ast.If, ast.Try, ast.With)
 
@@ -65,23 +68,47 @@ def _outermost(step: StepLoop) -> Loop:
     return step.ways[0].loops[0]
 
 
+def loop_behind(steps: Sequence[StepLoop], made: Sequence[MadeOptimizer]) -> Loop | None:
+    """The outermost loop that trains, if it is behind what makes the optimizer, in its function.
+
+    Until there the model may be moved to its device, cast or wrapped.
+    """
+    if len(steps) != 1 or any(isinstance(each.optimizer, ast.Attribute) for each in made):
+        return None
+    loop = _outermost(steps[0])
+    function = next(s for s in steps[0].ways[0].sites if loop in s.loops).function
+    is_behind = all(
+        each.site.function is function
+        and not each.site.loops
+        and each.statement.lineno < loop.lineno
+        for each in made
+    )
+    return loop if is_behind else None
+
+
 def in_steps(
-    steps: Sequence[StepLoop], lines: LineMap, begin: Sequence[str], end: Sequence[str]
+    training: TrainingScript,
+    lines: LineMap,
+    begin: Sequence[str],
+    counted: Sequence[str],
+    closed: Sequence[str],
 ) -> Iterator[Insertion]:
-    """At the begin and the end of each step, however it ends.
+    """At the begin of each turn, behind the updates of a step, and at the end of each turn.
 
     Raises:
         CannotInstrumentError: A step shares a line with its loop or with other code.
     """
-    for step in steps:
+    for step in training.steps:
         body = step.loop.body
         if body[0].lineno == step.loop.lineno:
             raise CannotInstrumentError(step.loop.lineno, "instrument.loop-in-one-line")
         if begin:
             yield before(lines, body[0], begin, order=3)
-        if not end:
-            continue
-        for exit_ in own_exits(step.loop):
-            yield before(lines, exit_, end, order=3)
-        if not isinstance(body[-1], (ast.Continue, ast.Break, ast.Return)):
-            yield behind(lines, body[-1], end, order=1)
+        end = step_end(step, training.sites)
+        if counted:
+            yield behind(lines, end.counted, counted, order=1)
+        if closed:
+            yield behind(lines, end.closed, closed, order=1)
+            for exit_ in own_exits(step.loop):
+                if exit_.lineno <= (end.closed.end_lineno or end.closed.lineno):
+                    yield before(lines, exit_, closed, order=3)

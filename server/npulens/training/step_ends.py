@@ -1,0 +1,82 @@
+"""Where a step of training ends: behind what updates the weights last."""
+
+import ast
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from npulens.training.call_sites import CallSites, Loop
+from npulens.training.step_loops import StepLoop
+
+_BELONGS = frozenset({"step", "update", "zero_grad", "step_update"})
+"""Calls behind an update that are part of it: of a scaler, a schedule, an average of weights."""
+
+
+class StepEnd(NamedTuple):
+    """The ends of the steps that a loop makes.
+
+    Attributes:
+        counted: The statement behind which a step is over; if updates are made under a condition,
+            it is in the block that the condition guards.
+        closed: The statement of the loop's own body that holds it: behind it a turn is over,
+            whether or not the weights were updated.
+    """
+
+    counted: ast.stmt
+    closed: ast.stmt
+
+
+def step_end(step: StepLoop, sites: CallSites) -> StepEnd:
+    """Where the steps of a loop end."""
+    chains = [
+        chain
+        for update in step.updates
+        for path in sites.paths_to(update.site)
+        for site in path.sites
+        if step.loop in site.loops and (chain := _inside(site.statements, step.loop))
+    ]
+    block: Sequence[ast.stmt] = step.loop.body
+    depth = 0
+    while True:
+        heads = [chain[depth] for chain in chains]
+        last = max(heads, key=lambda statement: statement.lineno)
+        inner = _only_block(heads, chains, depth)
+        if inner is None:
+            closing = max((chain[0] for chain in chains), key=lambda statement: statement.lineno)
+            return StepEnd(
+                _with_what_belongs(last, block), _with_what_belongs(closing, step.loop.body)
+            )
+        block = inner
+        depth += 1
+
+
+def _inside(statements: Sequence[ast.stmt], loop: Loop) -> tuple[ast.stmt, ...]:
+    """The statements around a site that are in a loop, the outermost first."""
+    found = list(statements)
+    return tuple(found[found.index(loop) + 1 :]) if loop in found else ()
+
+
+def _only_block(
+    heads: Sequence[ast.stmt], chains: Sequence[tuple[ast.stmt, ...]], depth: int
+) -> list[ast.stmt] | None:
+    """The block of a condition that holds all updates, `None` if there is no such block."""
+    head = heads[0]
+    if any(each is not head for each in heads) or not isinstance(head, (ast.If, ast.With)):
+        return None
+    if any(len(chain) <= depth + 1 for chain in chains):
+        return None
+    following = [chain[depth + 1] for chain in chains]
+    for block in (head.body, getattr(head, "orelse", [])):
+        if all(each in block for each in following):
+            return list(block)
+    return None
+
+
+def _with_what_belongs(statement: ast.stmt, block: Sequence[ast.stmt]) -> ast.stmt:
+    """The last of the statements in a row that update something."""
+    at = list(block).index(statement)
+    for following in block[at + 1 :]:
+        call = following.value if isinstance(following, ast.Expr) else None
+        if not isinstance(call, ast.Call) or getattr(call.func, "attr", "") not in _BELONGS:
+            break
+        statement = following
+    return statement
