@@ -23,7 +23,7 @@ from npulens.fixes.instruments.script_places import (
 from npulens.fixes.scripts import Script, read_script
 from npulens.syntax.parsing import module_tree
 from npulens.text.lines import LineMap
-from npulens.training.participants import accumulation, made_optimizers
+from npulens.training.made_optimizers import accumulation, made_optimizers
 from npulens.training.training_script import TrainingScript, read_training
 
 

@@ -8,7 +8,7 @@ from npulens.fixes.instruments.instrument_model import CannotInstrumentError
 from npulens.syntax.bindings import Function
 from npulens.text.lines import LineMap
 from npulens.training.call_sites import Loop
-from npulens.training.participants import MadeOptimizer
+from npulens.training.made_optimizers import MadeOptimizer
 from npulens.training.step_ends import step_end
 from npulens.training.step_loops import StepLoop, own_exits
 from npulens.training.training_script import TrainingScript
