@@ -1,0 +1,205 @@
+"""Figures of which each process has its own share, and what has to be the same in all of them."""
+
+import ast
+from collections.abc import Iterator
+
+from npulens.fixes.multi_device.plan import Figure
+from npulens.fixes.multi_device.reading import Reading, last_name
+from npulens.syntax.walking import nodes_below
+from npulens.training.flow import Variable
+from npulens.training.places import Loop
+
+_OF_SHAPE = frozenset({"len", "size", "shape", "range", "ndim", "numel", "dim", "time"})
+
+
+class Figures:
+    """The figures of the loops over loaders that are divided."""
+
+    def __init__(self, reading: Reading, made: tuple[ast.expr, ...]) -> None:
+        self._reading = reading
+        self._made = made
+        self._own: dict[Loop, set[Variable]] = {}
+        for node in reading.flow.places:
+            if isinstance(node, (ast.For, ast.AsyncFor, ast.While)) and self._is_divided(node):
+                self._own[node] = self._own_values(node)
+
+    def summed(self) -> Iterator[Figure]:
+        """What loops add up and the code behind them reads."""
+        for loop in self._own:
+            names = dict.fromkeys(self._added(loop))
+            behind = [n for n in self._function_nodes(loop) if _is_behind(n, loop)]
+            for name in names:
+                if any(isinstance(n, ast.Name) and n.id == name and _reads(n) for n in behind):
+                    yield Figure(loop, name, self._is_mean(name, behind))
+
+    def conditions(self) -> Iterator[ast.expr]:
+        """What decides in a step by the share of the process, and must decide alike in all."""
+        for loop, own in self._own.items():
+            for node in (part for statement in loop.body for part in nodes_below(statement)):
+                if not isinstance(node, ast.If) or not self._mentions(node.test, own):
+                    continue
+                branches = [part for s in (*node.body, *node.orelse) for part in nodes_below(s)]
+                if any(self._concerns_all(part) for part in branches):
+                    yield node.test
+
+    def handed_on(self) -> Iterator[ast.expr]:
+        """What schedulers are given that is a figure of the process."""
+        own: set[Variable] = set()
+        for loop, values in self._own.items():
+            summed = {figure.name for figure in self.summed() if figure.loop is loop}
+            own |= {v for v in values if v.name not in summed}
+        for call, place in self._reading.calls():
+            function = call.func
+            if not isinstance(function, ast.Attribute) or function.attr != "step":
+                continue
+            if "sched" not in last_name(function.value).lower() or not call.args:
+                continue
+            if self._mentions(call.args[0], own):
+                yield call.args[0]
+
+    def _is_divided(self, loop: Loop) -> bool:
+        reading = self._reading
+        if loop in reading.step_loops:
+            return True
+        if isinstance(loop, ast.While) or not self._made:
+            return False
+        place = reading.place(loop)
+        if not reading.step_loops.isdisjoint(place.loops):
+            return False
+        return any(v.node in self._made for v in reading.flow.origins(loop.iter))
+
+    def _own_values(self, loop: Loop) -> set[Variable]:
+        """The variables that depend on the batch of a loop."""
+        reading = self._reading
+        own: set[Variable] = set()
+        if not isinstance(loop, ast.While):
+            names = [n for n in nodes_below(loop.target) if isinstance(n, ast.Name)]
+            if last_name(getattr(loop.iter, "func", loop.iter)) == "enumerate":
+                names = names[1:]
+            own.update(v for n in names if (v := reading.flow.variable(n)) is not None)
+        for _ in range(4):
+            before = len(own)
+            for node in (part for statement in loop.body for part in nodes_below(statement)):
+                if isinstance(node, (ast.Assign, ast.AugAssign)) and self._mentions(
+                    node.value, own
+                ):
+                    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                    for each in (n for t in targets for n in nodes_below(t)):
+                        if isinstance(each, (ast.Name, ast.Attribute)):
+                            variable = reading.flow.variable(each)
+                            if variable is not None and variable.name != "self":
+                                own.add(variable)
+            if len(own) == before:
+                break
+        return own
+
+    def _mentions(self, node: ast.expr, own: set[Variable]) -> bool:
+        """Whether an expression reads one of some variables, and not only its shape."""
+        pending: list[ast.AST] = [node]
+        while pending:
+            each = pending.pop()
+            if isinstance(each, ast.Call) and last_name(each.func) in _OF_SHAPE:
+                continue
+            if isinstance(each, ast.Attribute) and each.attr in _OF_SHAPE:
+                continue
+            if isinstance(each, ast.Compare) and any(
+                isinstance(op, (ast.Is, ast.IsNot)) for op in each.ops
+            ):
+                continue
+            if isinstance(each, (ast.Name, ast.Attribute)) and each in self._reading.flow.places:
+                if self._reading.flow.variable(each) in own:
+                    return True
+            pending += ast.iter_child_nodes(each)
+        return False
+
+    def _concerns_all(self, node: ast.AST) -> bool:
+        if isinstance(node, (ast.Break, ast.Continue, ast.Return)):
+            return True
+        if not isinstance(node, ast.Call):
+            return False
+        return last_name(node.func) in ("backward", "step", "zero_grad", "eval", "train")
+
+    def _added(self, loop: Loop) -> Iterator[str]:
+        """`total += ...` in a loop, of variables of the same function that began before it."""
+        function = self._reading.place(loop).function
+        own = {v.name for v in self._own[loop]}
+        for node in (part for statement in loop.body for part in nodes_below(statement)):
+            if not isinstance(node, ast.AugAssign) or not isinstance(node.op, ast.Add):
+                continue
+            target = node.target
+            if not isinstance(target, ast.Name) or isinstance(node.value, (ast.List, ast.Tuple)):
+                continue
+            if self._reading.place(node).function is not function:
+                continue
+            if target.id in own or self._counts_samples(node.value):
+                begun = self._reading.flow.definitions.get(
+                    self._reading.flow.variable(target) or Variable(None, ""), ()
+                )
+                numbers = [d for d in begun if _is_zero(d.value.node)]
+                inside = [d for d in begun if any(d.statement is n for n in nodes_below(loop))]
+                if numbers and not inside:
+                    yield target.id
+
+    def _counts_samples(self, node: ast.expr) -> bool:
+        """`len(x)`, `y.size(0)`, or the number of turns."""
+        if isinstance(node, ast.Constant):
+            return False
+        words = {last_name(n.func) for n in nodes_below(node) if isinstance(n, ast.Call)}
+        words |= {n.attr for n in nodes_below(node) if isinstance(n, ast.Attribute)}
+        return bool(words & {"len", "size", "shape", "numel"})
+
+    def _function_nodes(self, loop: Loop) -> list[ast.AST]:
+        function = self._reading.place(loop).function
+        return [n for n, place in self._reading.flow.places.items() if place.function is function]
+
+    def _is_mean(self, name: str, behind: list[ast.AST]) -> bool:
+        """Whether it is divided by the number of batches, which each process counts for itself."""
+        for node in behind:
+            if isinstance(node, (ast.BinOp, ast.AugAssign)) and isinstance(node.op, ast.Div):
+                top = node.left if isinstance(node, ast.BinOp) else node.target
+                below = node.right if isinstance(node, ast.BinOp) else node.value
+                if name in {n.id for n in nodes_below(top) if isinstance(n, ast.Name)}:
+                    return self._is_number_of_turns(below)
+        return False
+
+    def _is_number_of_turns(self, node: ast.expr) -> bool:
+        for each in nodes_below(node):
+            if isinstance(each, ast.Attribute) and each.attr == "dataset":
+                return False
+            if isinstance(each, ast.Call) and last_name(each.func) == "len" and each.args:
+                origins = self._reading.flow.origins(each.args[0])
+                return any(v.node in self._made for v in origins)
+            if isinstance(each, ast.Name) and each in self._reading.flow.places:
+                variable = self._reading.flow.variable(each)
+                for d in self._reading.flow.definitions.get(variable, ()) if variable else ():
+                    if isinstance(d.statement, ast.For):
+                        return True
+                    if d.value.node is not node and self._is_number_of_turns(d.value.node):
+                        return True
+                if variable is not None and self._counts_turns(variable):
+                    return True
+        return False
+
+    def _counts_turns(self, variable: Variable) -> bool:
+        """`batches += 1` in one of the loops."""
+        return any(
+            isinstance(node, ast.AugAssign)
+            and isinstance(node.value, ast.Constant)
+            and self._reading.flow.variable(node.target) == variable
+            for loop in self._own
+            for statement in loop.body
+            for node in nodes_below(statement)
+        )
+
+
+def _is_zero(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value in (0, 0.0) and node.value is not False
+
+
+def _is_behind(node: ast.AST, loop: Loop) -> bool:
+    inside = loop.end_lineno or loop.lineno
+    return getattr(node, "lineno", 0) > inside
+
+
+def _reads(node: ast.Name) -> bool:
+    return isinstance(node.ctx, ast.Load)
