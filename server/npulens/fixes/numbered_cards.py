@@ -60,11 +60,26 @@ def card_changes(script: Script) -> list[CardChange]:
     for node in nodes_below(script.tree):
         if isinstance(node, ast.JoinedStr):
             changes += _composed_device(numbers, node)
+        elif isinstance(node, ast.BinOp) and _is_kind(node.left):
+            numbers.require_the_one(_number_of(node.right))
+            changes.append(CardChange(node, f'"{script.cards.device}"'))
+            composed.add(node.left)
         elif isinstance(node, ast.Call):
             changes += _numbered_call(numbers, node)
         elif isinstance(node, ast.Constant) and node not in composed:
             changes += _numbered_string(script, node)
     return changes
+
+
+def _is_kind(node: ast.expr) -> bool:
+    """The beginning of `"cuda:%d" % gpu` and `"cuda:" + str(gpu)`."""
+    return isinstance(node, ast.Constant) and node.value in ("cuda:", "cuda:%d", "cuda:%s")
+
+
+def _number_of(node: ast.expr) -> ast.expr:
+    if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "str" and node.args:
+        return node.args[0]
+    return node
 
 
 def _composed_device(numbers: "_Numbers", node: ast.JoinedStr) -> Iterator[CardChange]:
@@ -167,7 +182,7 @@ class _Numbers:
     def is_number(self, device: ast.expr) -> bool:
         """Whether a device is given by a number, as far as the script shows it."""
         name = device.attr if isinstance(device, ast.Attribute) else getattr(device, "id", "")
-        return _is_integer(device) or name in self._integers
+        return _is_integer(device) or bool(name and name in self._integers)
 
     def require_the_one(self, device: ast.expr) -> None:
         """See that a card is 0 or has a name, and is the only one that the script names.

@@ -172,14 +172,14 @@ def comes_before_setup(node: ast.stmt, at_top: bool) -> bool:
     """Whether a statement may run before there is a process group."""
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
         return True
-    if isinstance(node, (ast.Global, ast.Nonlocal)) or _sets_environment(node):
+    if isinstance(node, (ast.Global, ast.Nonlocal)) or sets_environment(node):
         return True
     if at_top and isinstance(node, ast.Try):
         return all(isinstance(s, _DEFINITIONS) for s in node.body)
     return isinstance(node, _DEFINITIONS if at_top else ast.Import | ast.ImportFrom)
 
 
-def _sets_environment(node: ast.stmt) -> bool:
+def sets_environment(node: ast.stmt) -> bool:
     """The visible devices, say, are read when the first one is used."""
     if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Subscript):
         return False

@@ -192,7 +192,9 @@ class Flow:
         if place is not None and place.owner is not None and function in place.owner.body:
             if not any(getattr(d, "id", "") == "staticmethod" for d in function.decorator_list):
                 at -= 1
-        if at >= len(call.args) or any(isinstance(a, ast.Starred) for a in call.args[: at + 1]):
+        if not 0 <= at < len(call.args) or any(
+            isinstance(a, ast.Starred) for a in call.args[: at + 1]
+        ):
             return None
         return call.args[at]
 
@@ -254,6 +256,8 @@ class Flow:
         if run and self.class_made(node) is None:
             for each in run:
                 yield from (Value(result, path) for result in self._results.get(each, ()))
+        elif name == "DataParallel" and node.args:
+            yield Value(node.args[0], path)
         elif name in _ITERATED and node.args:
             yield from (Value(each, ()) for each in node.args if not isinstance(each, ast.Constant))
         elif name in _MOVES and isinstance(function, ast.Attribute):

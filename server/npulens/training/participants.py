@@ -116,7 +116,9 @@ def _appended(flow: Flow, node: ast.Name) -> Iterator[ast.expr]:
 def base_of(node: ast.expr, flow: Flow) -> ast.expr:
     """The model that a part belongs to: `net` of `net.encoder`, `self.net` of `self.net.encoder`."""
     while True:
-        if (isinstance(node, ast.Attribute) and flow.variable(node) is None) or isinstance(node, ast.Subscript):
+        if (isinstance(node, ast.Attribute) and flow.variable(node) is None) or isinstance(
+            node, ast.Subscript
+        ):
             node = node.value
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             node = node.func.value

@@ -4,7 +4,8 @@ import ast
 from collections.abc import Iterable
 
 from npulens.fixes.multi_device.plan import Entry
-from npulens.fixes.multi_device.reading import Reading
+from npulens.fixes.imports import imports_module
+from npulens.fixes.multi_device.reading import Reading, starts_before
 from npulens.fixes.scripts import UnclearError, comes_before_setup, is_main_guard
 from npulens.syntax.bindings import Function
 from npulens.syntax.walking import nodes_below
@@ -23,6 +24,7 @@ def entry_of(reading: Reading, participants: Iterable[ast.AST]) -> Entry:
         UnclearError: The script does not run it itself.
     """
     tree = reading.script.tree
+    participants = list(participants)
     tops: dict[ast.stmt, None] = {}
     for node in participants:
         tops.update(dict.fromkeys(_starts(reading, node)))
@@ -45,7 +47,11 @@ def entry_of(reading: Reading, participants: Iterable[ast.AST]) -> Entry:
             first = next((s for s in called.body if not comes_before_setup(s, False)), None)
             if first is not None:
                 return Entry(first, called.body[-1], called)
-    first = next((s for s in body if not comes_before_setup(s, is_top)), None)
+    imports = [at for at, s in enumerate(body) if imports_module([s], "torch")]
+    following = body[imports[-1] + 1 :] if imports and is_top else body
+    first = next((s for s in following if not comes_before_setup(s, is_top)), None)
+    if first is not None and any(starts_before(top, first) for top in tops):
+        first = None
     if first is None:
         raise UnclearError(body[0].lineno, "distributed.not-run")
     return Entry(first, body[-1], None)

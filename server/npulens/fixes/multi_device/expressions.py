@@ -86,6 +86,8 @@ def appended(given: Sequence[cst.Arg], new: cst.Arg) -> list[cst.Arg]:
     last = arguments[-1]
     between = [each.comma for each in arguments[:-1]]
     comma = between[-1] if between else cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+    if isinstance(comma, cst.Comma) and comma.whitespace_after.empty:
+        comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
     if isinstance(last.comma, cst.Comma):  # that one ends the call, those before it separate
         arguments[-1] = last.with_changes(comma=comma)
         return [*arguments, new.with_changes(comma=last.comma)]

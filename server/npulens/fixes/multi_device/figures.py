@@ -181,10 +181,10 @@ class Figures:
         return False
 
     def _counts_turns(self, variable: Variable) -> bool:
-        """`batches += 1` in one of the loops."""
+        """`batches += 1` in one of the loops: what a process counts, and is not added up."""
         return any(
             isinstance(node, ast.AugAssign)
-            and isinstance(node.value, ast.Constant)
+            and variable.name not in set(self._added(loop))
             and self._reading.flow.variable(node.target) == variable
             for loop in self._own
             for statement in loop.body

@@ -120,9 +120,12 @@ def _makes_folder(reading: Reading, call: ast.Call, names: list[str]) -> bool:
     return isinstance(call.func, ast.Attribute) and call.func.attr == "mkdir" and not names
 
 
-def inside_alone(statements: tuple[ast.stmt, ...], aliases: Aliases) -> Iterator[ast.expr]:
+def inside_alone(
+    reading: Reading, statements: tuple[ast.stmt, ...], aliases: Aliases
+) -> Iterator[ast.expr]:
     """Wrapped models in what one process does alone: the model in them does not wait for others."""
     for statement in statements:
         for node in nodes_below(statement):
             if isinstance(node, ast.expr) and aliases.is_wrapped(node):
-                yield node
+                if getattr(reading.parents[node], "attr", "") != "module":
+                    yield node

@@ -26,6 +26,9 @@ _KEEPS_NOTHING = re.compile(
 )
 """Calls that are given a model and do not train it; what they return needs none that is wrapped."""
 
+_PLAIN = re.compile(r"without|inner|raw|plain|unwrapped|best|old|prev", re.IGNORECASE)
+"""Names of variables for the model without its wrapper."""
+
 
 class Trained(NamedTuple):
     """A variable whose model is trained, and the expression that says so."""
@@ -50,13 +53,27 @@ def trained_variables(reading: Reading, wanted: str | None) -> list[Trained]:
             )
         for variable in held:
             found.setdefault(variable, node)
-    named = [v for v in found if v.name == wanted]
-    if wanted is not None and not named:
-        line = next((n.lineno for n in found.values()), 1)
-        raise UnclearError(line, "distributed.no-variable", model=wanted)
+    if wanted is not None:
+        return [_named(reading, name.strip(), found) for name in wanted.split(",")]
     if not found:
         raise UnclearError(1, "distributed.no-trained-model")
     return [Trained(variable, node) for variable, node in found.items()]
+
+
+def _named(reading: Reading, name: str, found: dict[Variable, ast.expr]) -> Trained:
+    """The variable of a name: one that is trained, or one that is assigned.
+
+    Raises:
+        UnclearError: There is none.
+    """
+    for variable, seen in found.items():
+        if variable.name == name:
+            return Trained(variable, seen)
+    for variable, definitions in reading.flow.definitions.items():
+        if variable.name == name.removeprefix("self."):
+            return Trained(variable, definitions[0].value.node)
+    line = next((node.lineno for node in found.values()), 1)
+    raise UnclearError(line, "distributed.no-variable", model=name)
 
 
 def wrapping_of(reading: Reading, trained: Trained) -> Wrapping:
@@ -97,7 +114,7 @@ def _made(reading: Reading, trained: Trained) -> list[ast.stmt]:
     definitions = [
         d
         for d in reading.flow.definitions.get(variable, ())
-        if not isinstance(d.value.node, ast.Constant)
+        if not isinstance(d.value.node, ast.Constant) and not _is_switched(d.value.node)
     ]
     if not definitions:
         raise UnclearError(seen.lineno, "distributed.not-made", model=variable.name)
@@ -127,6 +144,11 @@ def _made(reading: Reading, trained: Trained) -> list[ast.stmt]:
     return sorted(made, key=lambda s: (s.lineno, s.col_offset))
 
 
+def _is_switched(node: ast.expr) -> bool:
+    """`model.train()`, which makes nothing."""
+    return isinstance(node, ast.Call) and last_name(node.func) in ("train", "eval")
+
+
 def _leads(
     reading: Reading, variable: Variable, function: Function | None, made: list[ast.stmt]
 ) -> Iterator[ast.AST]:
@@ -153,7 +175,10 @@ def _leads(
             ):
                 yield node
         elif isinstance(parent, ast.Call) and parent.func is not node:
-            if _keeps(reading, parent) and statement not in made:
+            if last_name(parent.func) == "DataParallel":
+                if statement not in made:
+                    yield node
+            elif _keeps(reading, parent) and statement not in made:
                 yield node
 
 
@@ -170,7 +195,9 @@ def _is_read(node: ast.AST) -> bool:
 
 
 def _is_alias(parent: ast.AST, node: ast.AST, statement: ast.stmt) -> bool:
-    return parent is statement and isinstance(parent, ast.Assign) and parent.value is node
+    if parent is not statement or not isinstance(parent, ast.Assign) or parent.value is not node:
+        return False
+    return not any(_PLAIN.search(last_name(target)) for target in parent.targets)
 
 
 def _keeps(reading: Reading, call: ast.Call) -> bool:
@@ -296,6 +323,26 @@ class Aliases:
             from_here = self._reading.flow.behind(Value(each, its))
             pending += [(value.node, value.path) for value in from_here]
         return False
+
+
+def unwrapped_modules(reading: Reading, aliases: Aliases) -> Iterator[ast.Attribute]:
+    """`model.module` where the model is not wrapped yet, now that `DataParallel` is gone."""
+    for node in reading.flow.places:
+        if isinstance(node, ast.Attribute) and node.attr == "module":
+            is_model = reading.flow.variable(node.value) in aliases.all
+            if is_model and not aliases.is_wrapped(node.value):
+                yield node
+
+
+def parallel_classes(
+    reading: Reading, parallel: list[tuple[ast.Call, ast.expr]]
+) -> Iterator[ast.expr]:
+    """Where the class is named, as in `isinstance(model, nn.DataParallel)`."""
+    called = {call.func for call, _ in parallel}
+    for node in reading.flow.places:
+        if isinstance(node, (ast.Name, ast.Attribute)) and node not in called:
+            if isinstance(node.ctx, ast.Load) and not DATA_PARALLEL.isdisjoint(reading.names(node)):
+                yield node
 
 
 def parallel_calls(reading: Reading) -> list[tuple[ast.Call, ast.expr]]:

@@ -94,6 +94,8 @@ class Plan(NamedTuple):
 
     Attributes:
         parallel: Calls of `DataParallel`, each with the model that it is given.
+        without_module: `model.module` where `model` is not wrapped yet.
+        classes: Where the class `DataParallel` is named and not called.
         rebuilt: Expressions whose value is a loader, to be made anew for each process.
         reassigned: Where variables are assigned a loader made anew: behind what, and how written.
         inner: Expressions for which the model inside of the wrapper is meant.
@@ -103,12 +105,15 @@ class Plan(NamedTuple):
         recorded: Calls that start a record at a service, which others have disabled.
         folders: Calls that make a folder which may be there.
         agreed: Conditions and arguments that all processes have to agree on.
-        removed: Statements that choose a card.
+        removed: Statements that choose a card, or that wrap a model in `DataParallel`.
+        logs: The script writes a log by the module `logging`.
     """
 
     entry: Entry
     wrappings: tuple[Wrapping, ...]
     parallel: tuple[tuple[ast.Call, ast.expr], ...]
+    without_module: tuple[ast.Attribute, ...]
+    classes: tuple[ast.expr, ...]
     direct: tuple[DirectLoader, ...]
     rebuilt: tuple[ast.expr, ...]
     reassigned: tuple[tuple[ast.stmt, str], ...]
@@ -123,3 +128,4 @@ class Plan(NamedTuple):
     agreed_figures: tuple[ast.expr, ...]
     agreed_conditions: tuple[ast.expr, ...]
     removed: tuple[ast.stmt, ...]
+    logs: bool

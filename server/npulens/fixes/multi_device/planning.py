@@ -2,10 +2,9 @@
 
 import ast
 import re
-from dataclasses import replace
+from collections.abc import Iterator
 from itertools import chain
 
-from npulens.fixes.distributed import is_always_reached
 from npulens.fixes.multi_device.entry import entry_of
 from npulens.fixes.multi_device.figures import Figures
 from npulens.fixes.multi_device.first_process import first_process, inside_alone
@@ -14,17 +13,20 @@ from npulens.fixes.multi_device.loaders import epochs, training_loaders
 from npulens.fixes.multi_device.models import (
     Aliases,
     parallel_calls,
+    parallel_classes,
     trained_variables,
+    unwrapped_modules,
     wrapping_of,
 )
 from npulens.fixes.multi_device.plan import Plan, Wrapping
 from npulens.fixes.multi_device.reading import OtherModule, Reading, last_name
 from npulens.fixes.scripts import Script, UnclearError
-from npulens.verdicts.conditions import Known
+from npulens.syntax.meanings import Qualified, resolve_name
+from npulens.syntax.values import Name
 
 _SEVERAL = re.compile(
     r"init_process_group|DistributedDataParallel|DistributedSampler|\blocal_rank\b|LOCAL_RANK"
-    r"|\bspawn\b|\bAccelerator\b"
+    r"|\bspawn\(|\bAccelerator\b"
 )
 _OTHER_WAYS = re.compile(
     r"^[^\n#]*\b(?P<library>deepspeed|horovod|colossalai)\b"
@@ -34,9 +36,7 @@ _OTHER_WAYS = re.compile(
 _VISIBLE = ("CUDA_VISIBLE_DEVICES", "ASCEND_RT_VISIBLE_DEVICES")
 
 
-def plan_for(
-    script: Script, model: str | None, known: Known, other_module: OtherModule
-) -> tuple[Plan, Reading]:
+def plan_for(script: Script, model: str | None, other_module: OtherModule) -> tuple[Plan, Reading]:
     """What is to be changed so that a script trains in one process for each card.
 
     Raises:
@@ -47,20 +47,12 @@ def plan_for(
     _require_steps(reading)
     trained = trained_variables(reading, model)
     parallel = parallel_calls(reading)
-    _require_certain(reading, parallel, known)
     loaders = training_loaders(reading)
-    wrapped_already = {
-        each.variable
-        for each in trained
-        if any(
-            value.node is call for value in reading.flow.origins(each.seen) for call, _ in parallel
-        )
-    }
-    wrappings = [wrapping_of(reading, t) for t in trained if t.variable not in wrapped_already]
+    wrappings = [wrapping_of(reading, each) for each in trained]
     aliases = Aliases(reading, wrappings)
     inner = dict.fromkeys(inner_uses(reading, aliases))
     alone = first_process(reading, aliases)
-    inner.update(dict.fromkeys(inside_alone(alone.only, aliases)))
+    inner.update(dict.fromkeys(inside_alone(reading, alone.only, aliases)))
     _require_run(reading, aliases, wrappings)
     figures = Figures(reading, loaders.made)
     entry = entry_of(
@@ -69,13 +61,14 @@ def plan_for(
             (step.loop for step in reading.training.steps),
             (w.at.statement for w in wrappings),
             loaders.made,
-            (call for call, _ in parallel),
         ),
     )
     return Plan(
         entry=entry,
         wrappings=tuple(wrappings),
         parallel=tuple(parallel),
+        without_module=tuple(unwrapped_modules(reading, aliases)) if parallel else (),
+        classes=tuple(parallel_classes(reading, parallel)),
         direct=loaders.direct,
         rebuilt=loaders.rebuilt,
         reassigned=loaders.reassigned,
@@ -89,7 +82,8 @@ def plan_for(
         figures=tuple(figures.summed()),
         agreed_figures=tuple(figures.handed_on()),
         agreed_conditions=tuple(figures.conditions()),
-        removed=_choosing(reading),
+        removed=(*_choosing(reading), *_wrapping_itself(reading, parallel)),
+        logs=resolve_name(Name("logging"), script.module, None) == [Qualified("logging")],
     ), reading
 
 
@@ -117,17 +111,6 @@ def _require_steps(reading: Reading) -> None:
         raise UnclearError(1, "distributed.no-training")
     if not training.steps:
         raise UnclearError(training.backwards[0].site.node.lineno, "distributed.no-step")
-
-
-def _require_certain(
-    reading: Reading, parallel: list[tuple[ast.Call, ast.expr]], known: Known
-) -> None:
-    """See that `DataParallel` is made wherever there are several cards."""
-    known = replace(known, uses_npu=True, cards=2)
-    for call, _ in parallel:
-        place = reading.place(call)
-        if not is_always_reached(list(place.statements[:1]), call, place.scope, known):
-            raise UnclearError(call.lineno, "distributed.wrapped-elsewhere")
 
 
 def _require_run(reading: Reading, aliases: Aliases, wrappings: list[Wrapping]) -> None:
@@ -159,14 +142,27 @@ def _choosing(reading: Reading) -> tuple[ast.stmt, ...]:
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             call = node.value
             name = last_name(call.func)
-            if (name == "setdefault" and call.args and _is_visible(call.args[0])) or (name == "set_device" and {"torch.cuda.set_device", "torch.npu.set_device"} & set(
-                reading.names(call.func)
-            )):
+            if (name == "setdefault" and call.args and _is_visible(call.args[0])) or (
+                name == "set_device"
+                and {"torch.cuda.set_device", "torch.npu.set_device"}
+                & set(reading.names(call.func))
+            ):
                 found[node] = None
         elif isinstance(node, ast.Call) and last_name(node.func) == "set_device":
             if not isinstance(place.statements[-1], ast.Expr):
                 raise UnclearError(node.lineno, "distributed.chooses-device", code="set_device")
     return tuple(found)
+
+
+def _wrapping_itself(
+    reading: Reading, parallel: list[tuple[ast.Call, ast.expr]]
+) -> Iterator[ast.stmt]:
+    """`model = nn.DataParallel(model)`, of which nothing is left."""
+    for call, model in parallel:
+        statement = reading.parents[call]
+        if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+            if ast.unparse(statement.targets[0]) == ast.unparse(model):
+                yield statement
 
 
 def _names_visible(target: ast.expr) -> bool:

@@ -10,23 +10,26 @@ from npulens.fixes.multi_device.planning import plan_for
 from npulens.fixes.multi_device.reading import OtherModule
 from npulens.fixes.multi_device.transformer import transformed
 from npulens.fixes.numbered_cards import card_changes
-from npulens.fixes.scripts import Cards, Script, UnclearError, comes_before_setup, read_script
+from npulens.fixes.scripts import (
+    Cards,
+    Script,
+    UnclearError,
+    comes_before_setup,
+    read_script,
+    sets_environment,
+)
 from npulens.syntax.meanings import Qualified, resolve_name
 from npulens.syntax.parsing import module_tree
 from npulens.syntax.values import Name
 from npulens.syntax.walking import nodes_below
-from npulens.verdicts.conditions import Known
 
 
-def distributed_text(
-    text: str, model: str | None, known: Known, cards: Cards, other_module: OtherModule
-) -> str:
+def distributed_text(text: str, model: str | None, cards: Cards, other_module: OtherModule) -> str:
     """A script that trains in one process for each card.
 
     Args:
         text: The script for one device.
         model: The variable that holds the model; `None` for all that are trained.
-        known: What is known for conditions.
         cards: How its processes take their cards.
         other_module: Finds other modules of the project.
 
@@ -39,7 +42,7 @@ def distributed_text(
         line = getattr(error, "lineno", None) or 1
         raise UnclearError(line, "distributed.does-not-parse") from error
     script = read_script(tree, text, cards)
-    plan, _ = plan_for(script, model, known, other_module)
+    plan, _ = plan_for(script, model, other_module)
     gone = [node for statement in plan.removed for node in nodes_below(statement)]
     numbered = [c for c in card_changes(script) if not any(c.node is node for node in gone)]
     actions = Actions(script)
@@ -48,7 +51,7 @@ def distributed_text(
     steps.join_and_leave(plan, actions, cards)
     steps.divide_loaders(plan, actions)
     steps.wrap_models(plan, actions, cards)
-    steps.replace_data_parallel(plan, actions, cards)
+    steps.take_data_parallel_away(plan, actions)
     steps.tell_epochs(plan, actions)
     steps.mean_inner_models(plan, actions)
     steps.let_first_speak(plan, actions)
@@ -72,7 +75,16 @@ def _import(script: Script, plan: Plan, actions: Actions) -> None:
     if first is None or not torch:
         raise UnclearError(plan.entry.first.lineno, "distributed.nothing-before")
     for module in ("os", "sys", "torch"):
-        if resolve_name(Name(module), script.module, place) != [Qualified(module)]:
+        is_late = plan.entry.function is None and not any(
+            isinstance(s, ast.Import)
+            and any(a.name.partition(".")[0] == module and a.asname is None for a in s.names)
+            for s in body
+            if s.lineno < plan.entry.first.lineno
+        )
+        if resolve_name(Name(module), script.module, place) == [Qualified(module)]:
+            if is_late:
+                actions.insert(Insertion(first), f"import {module}")
+        else:
             if module in script.module.module.names:
                 line = plan.entry.first.lineno
                 raise UnclearError(line, "distributed.other-module", module=module)
@@ -102,7 +114,6 @@ def _define_helpers(script: Script, plan: Plan, actions: Actions) -> None:
         is_import = isinstance(statement, (ast.Import, ast.ImportFrom, ast.Try))
         if is_import and comes_before_setup(statement, True):
             last = statement
-        elif not comes_before_setup(statement, True) or not is_import:
-            if not isinstance(statement, ast.Expr):
-                break
+        elif not isinstance(statement, ast.Expr) and not sets_environment(statement):
+            break
     actions.insert(Insertion(last, True), *(f"\n\n{each}" for each in wanted))

@@ -50,14 +50,18 @@ def wrap_models(plan: Plan, actions: Actions, cards: Cards) -> None:
         )
 
 
-def replace_data_parallel(plan: Plan, actions: Actions, cards: Cards) -> None:
-    """`DataParallel(model)` becomes the other wrapper, on the card of the process."""
+def take_data_parallel_away(plan: Plan, actions: Actions) -> None:
+    """`DataParallel(model)` becomes the model, which is wrapped where it is trained."""
     for call, model in plan.parallel:
-        source = actions.script.source(model)
-        simple = isinstance(model, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
-        inner = source if simple else f"({source})"
-        device, index = cards.current, cards.number
-        actions.change(call, replaced(f"{_WRAPPER}({inner}.to({device}), device_ids=[{index}])"))
+        actions.change(call, replaced(actions.script.source(model)))
+    for node in plan.without_module:
+        actions.change(node, _owner)
+    for each in plan.classes:
+        actions.change(each, replaced(_WRAPPER))
+
+
+def _owner(node: cst.BaseExpression) -> cst.BaseExpression:
+    return node.value if isinstance(node, cst.Attribute) else node
 
 
 def divide_loaders(plan: Plan, actions: Actions) -> None:

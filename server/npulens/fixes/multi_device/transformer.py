@@ -49,8 +49,15 @@ class _Pass(cst.CSTTransformer):
         self, originals: Sequence[cst.BaseStatement], updated: Sequence[cst.BaseStatement]
     ) -> list[cst.BaseStatement]:
         body: list[cst.BaseStatement] = []
+        comments: list[cst.EmptyLine] = []
         for original, statement in zip(originals, updated, strict=True):
             for start, each in self._apart(original, statement):
+                lines = [*comments, *getattr(each, "leading_lines", ())]
+                comments = []
+                if start in self._actions.removed and any(line.comment for line in lines):
+                    comments = lines
+                elif lines:
+                    each = each.with_changes(leading_lines=lines)
                 self._add(body, start, each)
         return body
 
@@ -139,9 +146,10 @@ class _Guard(cst.If):
 
 
 def _led(before: list[cst.BaseStatement], statement: cst.BaseStatement) -> list[cst.BaseStatement]:
-    """Statements before another take the empty lines and comments before it, but for the last."""
+    """Statements before another take the empty lines before it, and leave it its comments."""
     if not before:
         return [statement]
     lines = list(getattr(statement, "leading_lines", ()))
-    first = before[0].with_changes(leading_lines=lines)
-    return [first, *before[1:], statement.with_changes(leading_lines=())]
+    count = next((at for at, line in enumerate(lines) if line.comment is not None), len(lines))
+    first = before[0].with_changes(leading_lines=lines[:count])
+    return [first, *before[1:], statement.with_changes(leading_lines=lines[count:])]

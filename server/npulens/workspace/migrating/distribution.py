@@ -124,7 +124,7 @@ def distribute_entry(
         raise DistributionError(relative_path(launcher, root), message("distributed.name-is-taken"))
     try:
         text = read_source(entry).text
-        script = _distributed(text, wanted.model, known, cards, project_modules(root, entry))
+        script = _distributed(text, wanted.model, cards, project_modules(root, entry))
         fix = Fix(message("fix.distribute"), Applicability.UNSAFE, differences(text, script))
         if fix_later is not None:
             _require_nothing_left(text, *fix_later(entry, apply_edits(text, fix.edits)))
@@ -145,9 +145,7 @@ def distribute_entry(
     log.add_new(name, start.rstrip("\n"), made)
 
 
-def _distributed(
-    text: str, model: str | None, known: Known, cards: Cards, other_module: OtherModule
-) -> str:
+def _distributed(text: str, model: str | None, cards: Cards, other_module: OtherModule) -> str:
     """The new script. What makes it is loaded here, since no other command needs it.
 
     Raises:
@@ -157,7 +155,7 @@ def _distributed(
         from npulens.fixes.multi_device.rewriting import distributed_text
     except ImportError as error:
         raise UnclearError(1, "distributed.needs-libcst") from error
-    return distributed_text(text, model, known, cards, other_module)
+    return distributed_text(text, model, cards, other_module)
 
 
 def _require_nothing_left(original: str, migrated: str, left: Sequence[Finding]) -> None:
