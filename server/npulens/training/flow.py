@@ -30,7 +30,7 @@ _ITERATED = frozenset(
         "track",
         "notebook_tqdm",
     }
-    | {"progress_bar", "chain", "copy", "prange", "Bar"}
+    | {"log_every", "prefetch", "progress_bar", "chain", "copy", "prange", "Bar"}
 )
 """What hands on the elements of its arguments."""
 _MOVES = frozenset(

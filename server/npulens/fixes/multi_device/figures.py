@@ -163,22 +163,35 @@ class Figures:
         return False
 
     def _is_number_of_turns(self, node: ast.expr) -> bool:
-        for each in nodes_below(node):
+        pending: list[ast.AST] = [node]
+        while pending:
+            each = pending.pop()
+            if isinstance(each, ast.Subscript):
+                each = each.value
             if isinstance(each, ast.Attribute) and each.attr == "dataset":
                 return False
             if isinstance(each, ast.Call) and last_name(each.func) == "len" and each.args:
                 origins = self._reading.flow.origins(each.args[0])
                 return any(v.node in self._made for v in origins)
             if isinstance(each, ast.Name) and each in self._reading.flow.places:
-                variable = self._reading.flow.variable(each)
-                for d in self._reading.flow.definitions.get(variable, ()) if variable else ():
-                    if isinstance(d.statement, ast.For):
-                        return True
-                    if d.value.node is not node and self._is_number_of_turns(d.value.node):
-                        return True
-                if variable is not None and self._counts_turns(variable):
+                if self._is_counter(each):
                     return True
+            pending += ast.iter_child_nodes(each)
         return False
+
+    def _is_counter(self, node: ast.Name) -> bool:
+        """Whether a variable counts turns: of `enumerate`, `len(loader)`, or counted by hand."""
+        variable = self._reading.flow.variable(node)
+        if variable is None:
+            return False
+        for each in self._reading.flow.definitions.get(variable, ()):
+            if each.statement in self._own:
+                return True
+            made = each.value.node
+            if not isinstance(made, ast.Constant) and each.statement.lineno < node.lineno:
+                if self._is_number_of_turns(made):
+                    return True
+        return self._counts_turns(variable)
 
     def _counts_turns(self, variable: Variable) -> bool:
         """`batches += 1` in one of the loops: what a process counts, and is not added up."""

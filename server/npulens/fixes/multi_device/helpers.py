@@ -3,30 +3,45 @@
 from npulens.fixes.scripts import Cards
 
 LOADER = '''\
+class SamplerOfProcess(torch.utils.data.Sampler):
+    """The share of this process in what another sampler draws, in the first process for all."""
+
+    epoch = 0
+
+    def __init__(self, sampler):
+        self.sampler = sampler
+
+    def set_epoch(self, epoch):
+        self.epoch = epoch
+
+    def __len__(self):
+        return -(-len(self.sampler) // torch.distributed.get_world_size())
+
+    def __iter__(self):
+        drawn = [list(self.sampler)]
+        torch.distributed.broadcast_object_list(drawn)
+        count, rank = torch.distributed.get_world_size(), torch.distributed.get_rank()
+        indices = drawn[0] + drawn[0][: -len(drawn[0]) % count]
+        return iter(indices[rank::count])
+
+
 def loader_of_process(loader):
     """The loader, made anew for the share of this process."""
-    options = {
-        name: getattr(loader, name)
-        for name in (
-            "batch_size",
-            "num_workers",
-            "collate_fn",
-            "pin_memory",
-            "drop_last",
-            "timeout",
-            "worker_init_fn",
-            "generator",
-            "persistent_workers",
-        )
-    }
-    if loader.num_workers > 0:
-        options["prefetch_factor"] = loader.prefetch_factor
     data = torch.utils.data
-    shuffle = isinstance(loader.sampler, data.RandomSampler)
-    if not shuffle and not isinstance(loader.sampler, data.SequentialSampler):
-        raise TypeError(f"{type(loader.sampler).__name__} cannot be divided among processes")
-    sampler = data.distributed.DistributedSampler(loader.dataset, shuffle=shuffle)
-    return data.DataLoader(loader.dataset, sampler=sampler, **options)
+    names = ["num_workers", "collate_fn", "pin_memory", "timeout", "worker_init_fn", "generator"]
+    names += ["persistent_workers", *(["prefetch_factor"] if loader.num_workers else [])]
+    options = {name: getattr(loader, name) for name in names}
+    if type(loader.batch_sampler) not in (data.BatchSampler, type(None)):
+        options["batch_sampler"] = SamplerOfProcess(loader.batch_sampler)
+        return data.DataLoader(loader.dataset, **options)
+    shuffles = isinstance(loader.sampler, data.RandomSampler) and not loader.sampler.replacement
+    if shuffles or isinstance(loader.sampler, data.SequentialSampler):
+        distributed = data.distributed.DistributedSampler
+        options["sampler"] = distributed(loader.dataset, shuffle=shuffles)
+    else:
+        options["sampler"] = SamplerOfProcess(loader.sampler)
+    size, drop = loader.batch_size, loader.drop_last
+    return data.DataLoader(loader.dataset, batch_size=size, drop_last=drop, **options)
 '''
 
 

@@ -113,6 +113,10 @@ def _given(reading: Reading, call: ast.Call) -> bool:
     if reading.flow.functions_run(call) or reading.flow.class_made(call) is not None:
         return False
     name = last_name(call.func)
+    if name == "isinstance" and len(call.args) > 1:
+        classes = [n for n in nodes_below(call.args[1]) if isinstance(n, (ast.Name, ast.Attribute))]
+        if any(last_name(each) == "DataParallel" for each in classes):
+            return False  # asks for the wrapper
     if name in _ASKS or _OUTSIDE.search(name):
         return True
     statement = reading.parents[call]

@@ -14,7 +14,6 @@ from npulens.training.participants import Source, is_loader, sources
 from npulens.training.step_loops import StepLoop
 
 _TAKEN = frozenset({"sampler", "batch_sampler"})
-_OTHER_ORDER = ("batch_sampler", "WeightedRandomSampler", "IterableDataset", "SubsetRandomSampler")
 
 
 class Loaders(NamedTuple):
@@ -56,10 +55,13 @@ def training_loaders(reading: Reading) -> Loaders:
             made[value.node] = None
             call = value.node
             assert isinstance(call, ast.Call)
-            _require_plain(reading, call)
+            _require_map_style(reading, call)
             simple = _direct(reading, call) if is_loader(call, reading.flow) else None
             if simple is not None and not _is_shared(reading, value):
                 direct[call] = simple
+                continue
+            if is_loader(call, reading.flow) and not _is_shared(reading, value):
+                rebuilt[call] = None
                 continue
             for at in _definitions(reading, source):
                 if isinstance(at, ast.expr):
@@ -85,28 +87,15 @@ def _may_be_loader(reading: Reading, value: Value) -> bool:
     return "DataLoader" in names and isinstance(definition, Function)
 
 
-def _require_plain(reading: Reading, call: ast.Call) -> None:
-    """See that a loader has no order that a sampler would replace.
+def _require_map_style(reading: Reading, call: ast.Call) -> None:
+    """See that samplers can divide what is loaded.
 
     Raises:
-        UnclearError: It has one.
+        UnclearError: A class of the file yields samples by itself.
     """
-    if is_loader(call, reading.flow):
-        for keyword in call.keywords:
-            is_none = isinstance(keyword.value, ast.Constant) and keyword.value.value is None
-            if keyword.arg in _TAKEN and not is_none:
-                raise UnclearError(call.lineno, "distributed.has-sampler")
-        if len(call.args) > 3:
-            raise UnclearError(call.lineno, "distributed.has-sampler")
-        tree: ast.AST = reading.script.tree
-    else:
-        name = reading.imported(call) or ""
-        tree = reading.definition(name) or reading.script.tree
-        words = {getattr(n, "arg", "") for n in nodes_below(tree) if isinstance(n, ast.keyword)}
-        if words & _TAKEN:
-            raise UnclearError(call.lineno, "distributed.has-sampler")
+    if not is_loader(call, reading.flow):
         return
-    for node in nodes_below(tree):
+    for node in reading.script.tree.body:
         if isinstance(node, ast.ClassDef) and any(
             last_name(base) == "IterableDataset" for base in node.bases
         ):
@@ -123,7 +112,7 @@ def _direct(reading: Reading, call: ast.Call) -> DirectLoader | None:
     dataset = call.args[0] if call.args else getattr(named.get("dataset"), "value", None)
     if dataset is None or not _is_simple(dataset):
         return None
-    if named.keys() & _TAKEN:
+    if named.keys() & _TAKEN or len(call.args) > 3:
         return None
     shuffle: ast.expr | ast.keyword | None = named.get("shuffle")
     if len(call.args) == 3:
@@ -245,7 +234,8 @@ def _written_here(
         known.add(each)
         if reading.place(each).function is not function:
             continue
-        if not any(v.node in made for v in reading.flow.origins(each)):
+        origins = [v.node for v in reading.flow.origins(each)]
+        if not any(node in made and not _has_own_order(node) for node in origins):
             continue
         if _is_simple(each):
             behind = list(reading.flow.behind(Value(each)))
@@ -254,6 +244,11 @@ def _written_here(
                 yield reading.script.source(each)
                 continue
         pending += [value.node for value in reading.flow.behind(Value(each))]
+
+
+def _has_own_order(node: ast.expr) -> bool:
+    """Whether a loader has a sampler of the author's, which draws anew by itself."""
+    return isinstance(node, ast.Call) and any(k.arg in _TAKEN for k in node.keywords)
 
 
 def _iterates(node: ast.expr) -> bool:

@@ -31,6 +31,8 @@ def join_and_leave(plan: Plan, actions: Actions, cards: Cards) -> None:
     """A process takes its card and joins the group, prints only if it is the first, and leaves."""
     entry = plan.entry
     silence = f'if {_NOT_FIRST}:\n    sys.stdout = open(os.devnull, "w")\n'
+    if plan.logs:
+        silence += "    logging.disable(logging.WARNING)\n"
     actions.insert(Insertion(entry.first), _RANK, *cards.setup, silence)
     returns = isinstance(entry.last, ast.Return)
     actions.insert(Insertion(entry.last, not returns), "torch.distributed.destroy_process_group()")

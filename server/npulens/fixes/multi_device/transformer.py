@@ -1,12 +1,13 @@
 """The one pass over the tree of LibCST that does what the steps ask for."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
 
 from npulens.fixes.multi_device.actions import Actions, Position
 
+_DEFINITIONS = (cst.FunctionDef, cst.ClassDef)
 IS_FIRST = "torch.distributed.get_rank() == 0"
 
 
@@ -26,12 +27,14 @@ class _Pass(cst.CSTTransformer):
         super().__init__()
         self._actions = actions
         self._module = module
+        self._defined: list[cst.BaseStatement] = []
 
     def on_leave(  # type: ignore[override]
         self, original_node: cst.CSTNode, updated_node: cst.CSTNode
     ) -> cst.CSTNode:
         if isinstance(original_node, (cst.Module, cst.IndentedBlock)):
             body = self._block(original_node.body, updated_node.body)  # type: ignore[attr-defined]
+            body = [*self._spaced(body)]
             if not body and isinstance(original_node, cst.IndentedBlock):
                 body = [cst.parse_statement("pass")]
             return updated_node.with_changes(body=body)
@@ -61,6 +64,20 @@ class _Pass(cst.CSTTransformer):
                 self._add(body, start, each)
         return body
 
+    def _spaced(self, body: list[cst.BaseStatement]) -> Iterator[cst.BaseStatement]:
+        """Two empty lines behind a definition that was put in."""
+        before: cst.BaseStatement | None = None
+        for statement in body:
+            if before is not None and before in self._defined:
+                lines = [*getattr(statement, "leading_lines", ())]
+                empty = next((at for at, line in enumerate(lines) if line.comment), len(lines))
+                more = [cst.EmptyLine(indent=False)] * (2 - empty)
+                statement = statement.with_changes(leading_lines=[*more, *lines])
+                if before in self._defined and isinstance(statement, _DEFINITIONS):
+                    self._defined.append(statement)
+            before = statement
+            yield statement
+
     def _add(
         self, body: list[cst.BaseStatement], start: Position, statement: cst.BaseStatement
     ) -> None:
@@ -80,9 +97,14 @@ class _Pass(cst.CSTTransformer):
         body += self._statements(actions.behind.get(start, ()))
 
     def _statements(self, lines: Iterable[str]) -> list[cst.BaseStatement]:
-        config = self._module.config_for_parsing
-        found = [cst.parse_statement(line, config=config) for line in lines]
-        return [each for each in found if isinstance(each, cst.BaseStatement)]
+        found: list[cst.BaseStatement] = []
+        for each in lines:
+            part = cst.parse_module(each, config=self._module.config_for_parsing)
+            first, *rest = [s for s in part.body if isinstance(s, cst.BaseStatement)]
+            blank = [*part.header, *getattr(first, "leading_lines", ())]
+            found += [first.with_changes(leading_lines=blank), *rest]
+        self._defined += [each for each in found if isinstance(each, _DEFINITIONS)]
+        return found
 
     def _start(self, node: cst.CSTNode) -> Position:
         start = self.get_metadata(PositionProvider, node).start
