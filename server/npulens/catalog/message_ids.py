@@ -625,6 +625,7 @@ if TYPE_CHECKING:
         "distributed.fails-in-every-process",
         "distributed.other-library",
         "distributed.default-device",
+        "distributed.second-model",
         "distributed.not-held",
         "distributed.no-trained-model",
         "distributed.never-trained",

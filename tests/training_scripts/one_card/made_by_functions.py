@@ -41,11 +41,12 @@ def build_optimizer(net):
 
 
 def validate(net, loader, args):
-    losses = []
+    total = 0.0
     with torch.no_grad():
         for x, y in loader:
-            losses.append(nn.functional.mse_loss(net(x.cuda(args.gpu)), y.cuda(args.gpu)).item())
-    return sum(losses) / len(losses)
+            loss = nn.functional.mse_loss(net(x.cuda(args.gpu)), y.cuda(args.gpu))
+            total += loss.item() * len(x)
+    return total / len(loader.dataset)
 
 
 def main():

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 
+from npulens.fixes.multi_device.loaders import Loaders
 from npulens.fixes.multi_device.plan import Figure
 from npulens.fixes.multi_device.reading import Reading, last_name
 from npulens.syntax.walking import nodes_below
@@ -15,9 +16,9 @@ _OF_SHAPE = frozenset({"len", "size", "shape", "range", "ndim", "numel", "dim", 
 class Figures:
     """The figures of the loops over loaders that are divided."""
 
-    def __init__(self, reading: Reading, made: tuple[ast.expr, ...]) -> None:
+    def __init__(self, reading: Reading, loaders: Loaders) -> None:
         self._reading = reading
-        self._made = made
+        self._made, self._divided = loaders.made, loaders.divided
         self._own: dict[Loop, set[Variable]] = {}
         for node in reading.flow.places:
             if isinstance(node, (ast.For, ast.AsyncFor, ast.While)) and self._is_divided(node):
@@ -61,12 +62,12 @@ class Figures:
         reading = self._reading
         if loop in reading.step_loops:
             return True
-        if isinstance(loop, ast.While) or not self._made:
+        if isinstance(loop, ast.While) or not self._divided:
             return False
         place = reading.place(loop)
         if not reading.step_loops.isdisjoint(place.loops):
             return False
-        return any(v.node in self._made for v in reading.flow.origins(loop.iter))
+        return any(v.node in self._divided for v in reading.flow.origins(loop.iter))
 
     def _own_values(self, loop: Loop) -> set[Variable]:
         """The variables that depend on the batch of a loop."""

@@ -24,12 +24,14 @@ class Loaders(NamedTuple):
         rebuilt: Expressions whose value is made anew.
         reassigned: Variables that are: behind what, and how they are written.
         made: All calls that make one of them.
+        divided: Those of which all that they make is divided.
     """
 
     direct: tuple[DirectLoader, ...]
     rebuilt: tuple[ast.expr, ...]
     reassigned: tuple[tuple[ast.stmt, str], ...]
     made: tuple[ast.expr, ...]
+    divided: tuple[ast.expr, ...]
 
 
 def training_loaders(reading: Reading) -> Loaders:
@@ -42,6 +44,7 @@ def training_loaders(reading: Reading) -> Loaders:
     rebuilt: dict[ast.expr, None] = {}
     reassigned: dict[tuple[ast.stmt, str], None] = {}
     made: dict[ast.expr, None] = {}
+    divided: dict[ast.expr, None] = {}
     for step in reading.training.steps:
         found = [
             (source, value)
@@ -59,16 +62,20 @@ def training_loaders(reading: Reading) -> Loaders:
             simple = _direct(reading, call) if is_loader(call, reading.flow) else None
             if simple is not None and not _is_shared(reading, value):
                 direct[call] = simple
+                divided[call] = None
                 continue
             if is_loader(call, reading.flow) and not _is_shared(reading, value):
                 rebuilt[call] = None
+                divided[call] = None
                 continue
             for at in _definitions(reading, source):
                 if isinstance(at, ast.expr):
                     rebuilt[at] = None
                 else:
                     reassigned[at] = None
-    return Loaders(tuple(direct.values()), tuple(rebuilt), tuple(reassigned), tuple(made))
+    return Loaders(
+        tuple(direct.values()), tuple(rebuilt), tuple(reassigned), tuple(made), tuple(divided)
+    )
 
 
 def _may_be_loader(reading: Reading, value: Value) -> bool:

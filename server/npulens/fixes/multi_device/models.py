@@ -54,7 +54,12 @@ def trained_variables(reading: Reading, wanted: str | None) -> list[Trained]:
         for variable in held:
             found.setdefault(variable, node)
     if wanted is not None:
-        return [_named(reading, name.strip(), found) for name in wanted.split(",")]
+        named = [_named(reading, name.strip(), found) for name in wanted.split(",")]
+        for variable, node in found.items():
+            if all(variable != each.variable for each in named):
+                code = variable.name
+                raise UnclearError(node.lineno, "distributed.second-model", code=code)
+        return named
     if not found:
         raise UnclearError(1, "distributed.no-trained-model")
     return [Trained(variable, node) for variable, node in found.items()]

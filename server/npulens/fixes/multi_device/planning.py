@@ -54,7 +54,7 @@ def plan_for(script: Script, model: str | None, other_module: OtherModule) -> tu
     alone = first_process(reading, aliases)
     inner.update(dict.fromkeys(inside_alone(reading, alone.only, aliases)))
     _require_run(reading, aliases, wrappings)
-    figures = Figures(reading, loaders.made)
+    figures = Figures(reading, loaders)
     entry = entry_of(
         reading,
         chain(
