@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import socket
 import stat
 import subprocess
 import sys
@@ -10,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from commands import invoke, records
+import npulens_emulator
+from commands import PACKAGE_FOLDER, invoke, records
 from migration_projects import PROJECTS, write_project
 from test_migrate import contents, leftovers, log_of
 
@@ -771,3 +773,72 @@ def test_it_trains_as_one(here: Path) -> None:
     assert first.startswith("4 ")  # half of the 8 batches each
     assert first == second
     assert (folder / "last.pt").exists()
+
+
+def test_without_libcst_it_is_refused(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a package for all platforms, which has nothing compiled."""
+    monkeypatch.setitem(sys.modules, "libcst", None)
+    for name in [n for n in sys.modules if n.startswith("npulens.fixes.multi_device.")]:
+        monkeypatch.delitem(sys.modules, name)
+    code, errors, _ = distributed(here, SCRIPT)
+    assert code == 2
+    assert errors.endswith("install it with `pip install libcst`\n")
+    assert "请用 `pip install libcst` 安装" in distributed(here, SCRIPT, "--language", "zh")[1]
+
+
+def test_models_are_named(here: Path) -> None:
+    """Where optimizers are made elsewhere, or several models are trained."""
+    text = SCRIPT.replace("torch.optim.SGD(model.parameters(), lr=0.1)", "make_optimizer()")
+    text = text.replace("import torch\n", "import torch\nfrom tools import make_optimizer\n", 1)
+    code, errors, _ = distributed(here, text)
+    assert code == 2
+    assert "--model names the variables" in errors
+    _, errors, made = distributed(here, text, "--model", "model")
+    assert errors == ""
+    assert WRAPPED in made
+    text = SCRIPT.replace(
+        "    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n",
+        "    head = nn.Linear(2, 2)\n"
+        "    optimizer = torch.optim.SGD([*model.parameters(), *head.parameters()], lr=0.1)\n",
+    ).replace("model(x.to(device))", "head(model(x.to(device)))")
+    code, errors, _ = distributed(here, text, "--model", "model")
+    assert (code, "`head` is trained as well" in errors) == (2, True)
+    code, errors, made = distributed(here, text, "--model", "model,head")
+    assert errors == ""
+    assert made.count("= torch.nn.parallel.DistributedDataParallel(") == 2
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no shell")
+@pytest.mark.emulated
+def test_the_launcher_trains_on_two_cards(here: Path) -> None:
+    """The script is started as its users start it, on two emulated cards."""
+    text = SCRIPT.replace("    for epoch in", "    print('begins')\n    for epoch in")
+    distributed(here, text)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    tools = here / "tools"
+    tools.mkdir()
+    for name, module in (("python", ""), ("torchrun", "-m torch.distributed.run")):
+        (tools / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {module} "$@"\n')
+        (tools / name).chmod(0o755)
+    packages = os.pathsep.join([str(npulens_emulator.STAND_IN), PACKAGE_FOLDER])
+    result = subprocess.run(
+        ["bash", LAUNCHER],
+        cwd=here / "dst",
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+        env={
+            **os.environ,
+            "PATH": f"{tools}:{os.environ['PATH']}",
+            "PYTHONPATH": packages,
+            "NPULENS_EMULATED_NPUS": "2",
+            "MASTER_PORT": port,
+            "OMP_NUM_THREADS": "1",
+        },
+    )
+    assert result.returncode == 0, result.stderr[-3000:]
+    assert result.stdout.count("begins") == 1  # the first process alone prints
+    assert (here / "dst" / "last.pt").exists()

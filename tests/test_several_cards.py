@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from npulens.fixes.multi_device.rewriting import distributed_text
+from npulens.fixes.multi_device.script_rewriting import distributed_text
 from npulens.fixes.scripts import ANY_CARDS, NPU_CARDS
 from npulens.workspace.migrating.project_modules import project_modules
 

@@ -47,7 +47,9 @@ Exit codes: 0 nothing is left to do, 1 something is, 2 wrong usage or an error."
 )
 @click.option("--entry", metavar="FILE", help="That script, as seen from SRC.")
 @click.option(
-    "--model", metavar="NAME", help="The variable that holds the model, if it trains several."
+    "--model",
+    metavar="NAME",
+    help="The variables that hold its models; without it, all that are trained.",
 )
 @click.option(
     "--log-folder",

@@ -9,7 +9,7 @@ from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import Local, LocalInstance, resolve
 from npulens.syntax.scopes import Scope, definitions_around
 from npulens.training.call_sites import CallSites, Site
-from npulens.training.places import Place, placed_nodes
+from npulens.training.node_places import Place, placed_nodes
 
 Key = str | int | None
 """Which part of a tuple or dictionary; `None` is any."""
@@ -97,9 +97,12 @@ class Flow:
             self._classes[node.name] = node
         elif isinstance(node, (ast.Global, ast.Nonlocal)):
             self._globals.update(Variable(place.function, name) for name in node.names)
-        elif isinstance(node, (ast.Return, ast.Yield)) and node.value is not None:
-            if place.function is not None:
-                self._results[place.function].append(node.value)
+        elif (
+            isinstance(node, (ast.Return, ast.Yield))
+            and node.value is not None
+            and place.function is not None
+        ):
+            self._results[place.function].append(node.value)
 
     def _read_assignment(self, node: ast.stmt, place: Place) -> None:
         for target, value in _assigned(node):
@@ -189,9 +192,13 @@ class Flow:
             return None
         at = parameters.index(name)
         place = self.places.get(function)
-        if place is not None and place.owner is not None and function in place.owner.body:
-            if not any(getattr(d, "id", "") == "staticmethod" for d in function.decorator_list):
-                at -= 1
+        if (
+            place is not None
+            and place.owner is not None
+            and function in place.owner.body
+            and not any(getattr(d, "id", "") == "staticmethod" for d in function.decorator_list)
+        ):
+            at -= 1
         if not 0 <= at < len(call.args) or any(
             isinstance(a, ast.Starred) for a in call.args[: at + 1]
         ):

@@ -106,15 +106,13 @@ def _appended(flow: Flow, node: ast.Name) -> Iterator[ast.expr]:
         function = call.func
         if not isinstance(function, ast.Attribute) or function.attr not in ("append", "extend"):
             continue
-        if site.scope is not None and getattr(function.value, "id", "") == node.id:
-            if flow.variable(function.value) == variable:
-                yield from call.args
-                place = flow.places[call]
-                yield from (loop.iter for loop in place.loops if not isinstance(loop, ast.While))
+        if flow.variable(function.value) == variable:
+            yield from call.args
+            yield from (loop.iter for loop in site.loops if not isinstance(loop, ast.While))
 
 
 def base_of(node: ast.expr, flow: Flow) -> ast.expr:
-    """The model that a part belongs to: `net` of `net.encoder`, `self.net` of `self.net.encoder`."""
+    """The model that a part belongs to: `self.net` of `self.net.encoder`."""
     while True:
         if (isinstance(node, ast.Attribute) and flow.variable(node) is None) or isinstance(
             node, ast.Subscript

@@ -3,8 +3,8 @@
 import ast
 from collections.abc import Iterable
 
-from npulens.fixes.multi_device.plan import Entry
 from npulens.fixes.imports import imports_module
+from npulens.fixes.multi_device.plan import Entry
 from npulens.fixes.multi_device.reading import Reading, starts_before
 from npulens.fixes.scripts import UnclearError, comes_before_setup, is_main_guard
 from npulens.syntax.bindings import Function

@@ -8,7 +8,7 @@ from npulens.fixes.multi_device.plan import Figure
 from npulens.fixes.multi_device.reading import Reading, last_name
 from npulens.syntax.walking import nodes_below
 from npulens.training.flow import Variable
-from npulens.training.places import Loop
+from npulens.training.node_places import Loop
 
 _OF_SHAPE = frozenset({"len", "size", "shape", "range", "ndim", "numel", "dim", "time"})
 
@@ -49,7 +49,7 @@ class Figures:
         for loop, values in self._own.items():
             summed = {figure.name for figure in self.summed() if figure.loop is loop}
             own |= {v for v in values if v.name not in summed}
-        for call, place in self._reading.calls():
+        for call, _ in self._reading.calls():
             function = call.func
             if not isinstance(function, ast.Attribute) or function.attr != "step":
                 continue
@@ -107,9 +107,12 @@ class Figures:
                 isinstance(op, (ast.Is, ast.IsNot)) for op in each.ops
             ):
                 continue
-            if isinstance(each, (ast.Name, ast.Attribute)) and each in self._reading.flow.places:
-                if self._reading.flow.variable(each) in own:
-                    return True
+            if (
+                isinstance(each, (ast.Name, ast.Attribute))
+                and each in self._reading.flow.places
+                and self._reading.flow.variable(each) in own
+            ):
+                return True
             pending += ast.iter_child_nodes(each)
         return False
 
@@ -174,9 +177,12 @@ class Figures:
             if isinstance(each, ast.Call) and last_name(each.func) == "len" and each.args:
                 origins = self._reading.flow.origins(each.args[0])
                 return any(v.node in self._made for v in origins)
-            if isinstance(each, ast.Name) and each in self._reading.flow.places:
-                if self._is_counter(each):
-                    return True
+            if (
+                isinstance(each, ast.Name)
+                and each in self._reading.flow.places
+                and self._is_counter(each)
+            ):
+                return True
             pending += ast.iter_child_nodes(each)
         return False
 
@@ -189,9 +195,12 @@ class Figures:
             if each.statement in self._own:
                 return True
             made = each.value.node
-            if not isinstance(made, ast.Constant) and each.statement.lineno < node.lineno:
-                if self._is_number_of_turns(made):
-                    return True
+            if (
+                not isinstance(made, ast.Constant)
+                and each.statement.lineno < node.lineno
+                and self._is_number_of_turns(made)
+            ):
+                return True
         return self._counts_turns(variable)
 
     def _counts_turns(self, variable: Variable) -> bool:

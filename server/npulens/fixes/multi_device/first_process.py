@@ -126,6 +126,9 @@ def inside_alone(
     """Wrapped models in what one process does alone: the model in them does not wait for others."""
     for statement in statements:
         for node in nodes_below(statement):
-            if isinstance(node, ast.expr) and aliases.is_wrapped(node):
-                if getattr(reading.parents[node], "attr", "") != "module":
-                    yield node
+            if (
+                isinstance(node, ast.expr)
+                and aliases.is_wrapped(node)
+                and getattr(reading.parents[node], "attr", "") != "module"
+            ):
+                yield node

@@ -102,10 +102,11 @@ _OF_TENSOR = frozenset(
 
 
 def _require_outside_training(reading: Reading, node: ast.expr, call: ast.AST) -> None:
-    if isinstance(reading.parents[call], ast.Call) or isinstance(call, ast.Call):
-        if reading.trains_at(node):
-            source = reading.script.source(node)
-            raise UnclearError(node.lineno, "distributed.around-the-wrapper", code=source)
+    if (
+        isinstance(reading.parents[call], ast.Call) or isinstance(call, ast.Call)
+    ) and reading.trains_at(node):
+        source = reading.script.source(node)
+        raise UnclearError(node.lineno, "distributed.around-the-wrapper", code=source)
 
 
 def _given(reading: Reading, call: ast.Call) -> bool:

@@ -170,18 +170,15 @@ def _definitions(reading: Reading, source: Source) -> Iterator[ast.expr | tuple[
         known.add(node)
         variable = flow.variable(node)
         if variable is None:
-            if isinstance(node, ast.Call) and not flow.functions_run(node):
-                inner = [value.node for value in flow.behind(Value(node)) if not value.path]
-                if inner:
-                    pending += inner
-                elif _may_be_loader(reading, Value(node)):
-                    yield node
-            elif isinstance(node, ast.Call):
-                yield from _from_function(reading, node)
-            elif isinstance(node, ast.Subscript):
+            inner = [value.node for value in flow.behind(Value(node)) if not value.path]
+            if isinstance(node, ast.Subscript):
                 raise UnclearError(node.lineno, "distributed.loader-elsewhere")
-            elif isinstance(node, (ast.IfExp, ast.BoolOp)):
-                pending += [value.node for value in flow.behind(Value(node))]
+            if isinstance(node, ast.Call) and flow.functions_run(node):
+                yield from _from_function(reading, node)
+            elif inner or not _may_be_loader(reading, Value(node)):
+                pending += inner
+            else:
+                yield node
             continue
         for each in flow.definitions.get(variable, ()):
             if not each.value.path:

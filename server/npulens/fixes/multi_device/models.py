@@ -26,6 +26,7 @@ _KEEPS_NOTHING = re.compile(
 )
 """Calls that are given a model and do not train it; what they return needs none that is wrapped."""
 
+_CHANGING = frozenset({"apply", "to", "cuda", "npu"})
 _PLAIN = re.compile(r"without|inner|raw|plain|unwrapped|best|old|prev", re.IGNORECASE)
 """Names of variables for the model without its wrapper."""
 
@@ -143,9 +144,9 @@ def _made(reading: Reading, trained: Trained) -> list[ast.stmt]:
             made.append(node)
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             call = node.value.func
-            if isinstance(call, ast.Attribute) and call.attr in ("apply", "to", "cuda", "npu"):
-                if reading.flow.variable(call.value) == variable:
-                    made.append(node)
+            changes = isinstance(call, ast.Attribute) and call.attr in _CHANGING
+            if changes and reading.flow.variable(call.value) == variable:  # type: ignore[attr-defined]
+                made.append(node)
     return sorted(made, key=lambda s: (s.lineno, s.col_offset))
 
 
@@ -172,19 +173,22 @@ def _leads(
         statement = place.statements[-1]
         if isinstance(parent, ast.keyword):
             parent = reading.parents[parent]
-        if isinstance(parent, ast.Return) or _is_alias(parent, node, statement):
+        if _hands_on(reading, parent, node, statement) or (
+            isinstance(parent, ast.Call)
+            and parent.func is not node
+            and statement not in made
+            and (last_name(parent.func) == "DataParallel" or _keeps(reading, parent))
+        ):
             yield node
-        elif isinstance(parent, (ast.Dict, ast.Tuple, ast.List)):
-            if isinstance(statement, (ast.Assign, ast.Return)) and not _is_in_call(
-                reading, parent, statement
-            ):
-                yield node
-        elif isinstance(parent, ast.Call) and parent.func is not node:
-            if last_name(parent.func) == "DataParallel":
-                if statement not in made:
-                    yield node
-            elif _keeps(reading, parent) and statement not in made:
-                yield node
+
+
+def _hands_on(reading: Reading, parent: ast.AST, node: ast.AST, statement: ast.stmt) -> bool:
+    """Whether a model is returned, gets another name, or is put into something."""
+    if isinstance(parent, ast.Return) or _is_alias(parent, node, statement):
+        return True
+    is_part = isinstance(parent, (ast.Dict, ast.Tuple, ast.List))
+    is_kept = isinstance(statement, (ast.Assign, ast.Return))
+    return is_part and is_kept and not _is_in_call(reading, parent, statement)
 
 
 def _is_in_call(reading: Reading, node: ast.AST, statement: ast.stmt) -> bool:
@@ -345,9 +349,13 @@ def parallel_classes(
     """Where the class is named, as in `isinstance(model, nn.DataParallel)`."""
     called = {call.func for call, _ in parallel}
     for node in reading.flow.places:
-        if isinstance(node, (ast.Name, ast.Attribute)) and node not in called:
-            if isinstance(node.ctx, ast.Load) and not DATA_PARALLEL.isdisjoint(reading.names(node)):
-                yield node
+        if (
+            isinstance(node, (ast.Name, ast.Attribute))
+            and _is_read(node)
+            and node not in called
+            and not DATA_PARALLEL.isdisjoint(reading.names(node))
+        ):
+            yield node
 
 
 def parallel_calls(reading: Reading) -> list[tuple[ast.Call, ast.expr]]:

@@ -148,9 +148,12 @@ def _choosing(reading: Reading) -> tuple[ast.stmt, ...]:
                 & set(reading.names(call.func))
             ):
                 found[node] = None
-        elif isinstance(node, ast.Call) and last_name(node.func) == "set_device":
-            if not isinstance(place.statements[-1], ast.Expr):
-                raise UnclearError(node.lineno, "distributed.chooses-device", code="set_device")
+        elif (
+            isinstance(node, ast.Call)
+            and last_name(node.func) == "set_device"
+            and not isinstance(place.statements[-1], ast.Expr)
+        ):
+            raise UnclearError(node.lineno, "distributed.chooses-device", code="set_device")
     return tuple(found)
 
 
@@ -160,9 +163,12 @@ def _wrapping_itself(
     """`model = nn.DataParallel(model)`, of which nothing is left."""
     for call, model in parallel:
         statement = reading.parents[call]
-        if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-            if ast.unparse(statement.targets[0]) == ast.unparse(model):
-                yield statement
+        if (
+            isinstance(statement, ast.Assign)
+            and len(statement.targets) == 1
+            and ast.unparse(statement.targets[0]) == ast.unparse(model)
+        ):
+            yield statement
 
 
 def _names_visible(target: ast.expr) -> bool:

@@ -10,7 +10,7 @@ from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import Qualified, qualified_names, resolve
 from npulens.syntax.walking import nodes_below, parents_below
 from npulens.training.flow import Flow
-from npulens.training.places import Loop, Place
+from npulens.training.node_places import Loop, Place
 from npulens.training.training_script import TrainingScript, read_training
 
 _NO_GRADIENT = re.compile(r"\b(?:no_grad|inference_mode)\b")

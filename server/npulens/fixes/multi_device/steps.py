@@ -5,7 +5,7 @@ import ast
 import libcst as cst
 
 from npulens.fixes.multi_device.actions import Actions
-from npulens.fixes.multi_device.expressions import (
+from npulens.fixes.multi_device.node_changes import (
     appended,
     argument,
     called,

@@ -152,7 +152,7 @@ def _distributed(text: str, model: str | None, cards: Cards, other_module: Other
         UnclearError: It is not clear how, or a package is missing.
     """
     try:
-        from npulens.fixes.multi_device.rewriting import distributed_text
+        from npulens.fixes.multi_device.script_rewriting import distributed_text
     except ImportError as error:
         raise UnclearError(1, "distributed.needs-libcst") from error
     return distributed_text(text, model, cards, other_module)
