@@ -796,6 +796,7 @@ def test_models_are_named(here: Path) -> None:
     _, errors, made = distributed(here, text, "--model", "model")
     assert errors == ""
     assert WRAPPED in made
+    shutil.rmtree(here / "dst")
     text = SCRIPT.replace(
         "    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n",
         "    head = nn.Linear(2, 2)\n"
