@@ -66,6 +66,10 @@ CONTAINS = {
         "if in_any_process(math.isnan(loss.item())):",
         "running = over_processes(running, mean=True)",
     ),
+    "early_end.py": (
+        "scheduler.step(over_processes(train_loss, mean=True))",
+        "if in_any_process(train_loss < best * 0.99):",
+    ),
     "recurrent.py": ("tagger.module.init_hidden(", "broadcast_buffers=False"),
     "project/train.py": (
         "train_loader = loader_of_process(train_loader)",

@@ -42,13 +42,49 @@ class Figures:
                 branches = [part for s in (*node.body, *node.orelse) for part in nodes_below(s)]
                 if any(self._concerns_all(part) for part in branches):
                     yield node.test
+        yield from self._conditions_around()
 
-    def handed_on(self) -> Iterator[ast.expr]:
-        """What schedulers are given that is a figure of the process."""
+    def _conditions_around(self) -> Iterator[ast.expr]:
+        """Conditions between the loops of steps, such as for an early end."""
+        reading = self._reading
+        own = self._shares()
+        ways = [way for step in reading.training.steps for way in step.ways]
+        functions = {site.function for way in ways for site in way.sites}
+        for node, place in reading.flow.places.items():
+            if not isinstance(node, ast.If) or place.function not in functions:
+                continue
+            if reading.step_loops.isdisjoint(place.loops) and self._mentions(node.test, own):
+                yield node.test
+
+    def _shares(self) -> set[Variable]:
+        """The variables that differ between processes, also behind the loops and in callers."""
         own: set[Variable] = set()
         for loop, values in self._own.items():
             summed = {figure.name for figure in self.summed() if figure.loop is loop}
             own |= {v for v in values if v.name not in summed}
+        flow = self._reading.flow
+        for _ in range(4):
+            before = len(own)
+            for variable, definitions in flow.definitions.items():
+                if variable not in own and any(
+                    self._is_share(d.value.node, own) for d in definitions
+                ):
+                    own.add(variable)
+            if len(own) == before:
+                break
+        return own
+
+    def _is_share(self, node: ast.expr, own: set[Variable]) -> bool:
+        if isinstance(node, ast.Call) and (run := self._reading.flow.functions_run(node)):
+            results = [each for function in run for each in self._reading.flow.results(function)]
+            return any(self._mentions(each, own) for each in results)
+        if isinstance(node, ast.Call) and last_name(node.func) in _OF_SHAPE:
+            return False
+        return self._mentions(node, own)
+
+    def handed_on(self) -> Iterator[ast.expr]:
+        """What schedulers are given that is a figure of the process."""
+        own = self._shares()
         for call, _ in self._reading.calls():
             function = call.func
             if not isinstance(function, ast.Attribute) or function.attr != "step":
@@ -81,18 +117,30 @@ class Figures:
         for _ in range(4):
             before = len(own)
             for node in (part for statement in loop.body for part in nodes_below(statement)):
-                if isinstance(node, (ast.Assign, ast.AugAssign)) and self._mentions(
-                    node.value, own
-                ):
-                    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                    for each in (n for t in targets for n in nodes_below(t)):
-                        if isinstance(each, (ast.Name, ast.Attribute)):
-                            variable = reading.flow.variable(each)
-                            if variable is not None and variable.name != "self":
-                                own.add(variable)
+                for target in self._filled(node, own):
+                    variable = reading.flow.variable(target)
+                    if variable is not None and variable.name != "self":
+                        own.add(variable)
             if len(own) == before:
                 break
         return own
+
+    def _filled(self, node: ast.AST, own: set[Variable]) -> Iterator[ast.expr]:
+        """What a statement of a loop assigns or appends a figure of the process to."""
+        if isinstance(node, (ast.Assign, ast.AugAssign)):
+            called = last_name(getattr(node.value, "func", node.value))
+            if called == "next" or self._mentions(node.value, own):
+                for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                    parts = nodes_below(target)
+                    yield from (n for n in parts if isinstance(n, (ast.Name, ast.Attribute)))
+        elif (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in ("append", "extend")
+            and node.args
+            and self._mentions(node.args[0], own)
+        ):
+            yield node.func.value
 
     def _mentions(self, node: ast.expr, own: set[Variable]) -> bool:
         """Whether an expression reads one of some variables, and not only its shape."""
