@@ -37,6 +37,8 @@ PLATFORMS = {
 _UNIVERSAL = ("3.10", "win32-x64")
 """Where npulens needs all of the packages that it needs anywhere."""
 _COMPILED = ("*.so", "*.pyd", "*.c", "*.lib")
+_ONLY_COMPILED = ("libcst",)
+"""What does nothing without its compiled part; the command that needs it says so."""
 _EMULATOR = "npulens_emulator"
 _NOT_NEEDED = ("bin", ".lock", "Scripts")
 
@@ -96,6 +98,8 @@ def _leave_out_compiled(folder: Path) -> None:
     for pattern in _COMPILED:
         for path in list(folder.rglob(pattern)):
             path.unlink()
+    for name in _ONLY_COMPILED:
+        shutil.rmtree(folder / name)
 
 
 def _install(wheel: Path, python: str, platform: str, target: Path) -> None:

@@ -656,7 +656,7 @@ def test_what_is_not_needed_is_not_imported(here: Path) -> None:
 
     checking = imported("check")
     assert "npulens.analysis" in checking
-    unwanted = {"pygls", "lsprotocol", "tomllib", "tomli"}
+    unwanted = {"pygls", "lsprotocol", "tomllib", "tomli", "libcst"}
     unwanted |= {"multiprocessing", "concurrent.futures", "traceback", "difflib", "asyncio"}
     assert not checking & unwanted
     own = {name for name in imported("--version") if name.startswith("npulens")}

@@ -331,3 +331,14 @@ def test_no_file_name_stands_for_two_files() -> None:
     root = Path(npulens.__file__).parent
     names = [path.name for path in root.rglob("*.py") if path.name != "__init__.py"]
     assert sorted({name for name in names if names.count(name) > 1}) == []
+
+
+def test_libcst_is_imported_by_one_package_alone() -> None:
+    """The command that needs it loads it; no other waits for that."""
+    root = Path(npulens.__file__).parent
+    importing = {
+        path.parent.name
+        for path in root.rglob("*.py")
+        if any(found.module == "libcst" for found in imports(ast.parse(path.read_text("utf-8"))))
+    }
+    assert importing == {"multi_device"}

@@ -47,7 +47,9 @@ Exit codes: 0 nothing is left to do, 1 something is, 2 wrong usage or an error."
 )
 @click.option("--entry", metavar="FILE", help="That script, as seen from SRC.")
 @click.option(
-    "--model", default="model", show_default=True, help="The variable of it that holds the model."
+    "--model",
+    metavar="NAME",
+    help="The variables that hold its models; without it, all that are trained.",
 )
 @click.option(
     "--log-folder",
@@ -69,7 +71,7 @@ def migrate(
     allow_dirty: bool,
     distributed: bool,
     entry: str | None,
-    model: str,
+    model: str | None,
     log_folder: str | None,
     config: str | None,
     show_skipped: bool,

@@ -13,7 +13,6 @@ from npulens.fixes.data_loaders import BACKWARD, sampler_edits, training_loader
 from npulens.fixes.numbered_cards import unnumbered_devices
 from npulens.fixes.scripts import (
     ALREADY_SEVERAL_PROCESSES,
-    Home,
     Script,
     UnclearError,
     calls_of,
@@ -71,7 +70,7 @@ def process_per_card(script: Script, known: Known) -> tuple[Edit, ...]:
         raise UnclearError(wrapped[0][0].lineno if wrapped else 1, "distributed.one-wrapped-model")
     call, scope = wrapped[0]
     home = home_of(script, call, scope)
-    if home is None or not _is_always_reached(home, call, known):
+    if home is None or not is_always_reached(home.body, call, home.scope, known):
         raise UnclearError(call.lineno, "distributed.wrapped-elsewhere")
     loader = training_loader(script, home.body, calls)
     construction = _construction(script, call, home.scope)
@@ -86,17 +85,16 @@ def process_per_card(script: Script, known: Known) -> tuple[Edit, ...]:
     return joined(edit for part in parts for edit in part)
 
 
-def _is_always_reached(home: Home, call: ast.Call, known: Known) -> bool:
+def is_always_reached(body: list[ast.stmt], call: ast.Call, scope: Scope, known: Known) -> bool:
     """Whether the model is wrapped whenever the script has several cards and uses them."""
     known = replace(known, uses_npu=True, cards=2)
-    body = home.body
     while True:
         statement = next((s for s in body if contains_node(s, call)), None)
         if isinstance(statement, ast.With):
             body = statement.body
         elif isinstance(statement, ast.If):
             in_body = any(contains_node(s, call) for s in statement.body)
-            if not in_body or not answer(statement.test, home.scope, known).holds:
+            if not in_body or not answer(statement.test, scope, known).holds:
                 return False
             body = statement.body
         else:

@@ -4,6 +4,7 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from npulens.catalog.model import Edit
 from npulens.fixes.scripts import Script, UnclearError
@@ -13,8 +14,37 @@ from npulens.text.spans import Span
 _NUMBERED = re.compile(r"(?:cuda|npu):(?P<index>.*)", re.DOTALL)
 
 
+class CardChange(NamedTuple):
+    """What lets a numbered card be that of the process.
+
+    Attributes:
+        node: What is changed.
+        text: What it becomes.
+        argument: The argument that the node, a call, loses instead; `None` where it is replaced.
+    """
+
+    node: ast.expr
+    text: str
+    argument: ast.expr | None = None
+
+
 def unnumbered_devices(script: Script) -> list[Edit]:
     """Let the one card that a script names by its number be that of the process.
+
+    Raises:
+        UnclearError: Several are named, or one in a way that is not rewritten.
+    """
+    edits = []
+    for node, text, argument in card_changes(script):
+        if argument is None or not isinstance(node, ast.Call):
+            edits.append(Edit(script.span(node), text))
+        else:
+            edits.append(_without(script, node, argument))
+    return edits
+
+
+def card_changes(script: Script) -> list[CardChange]:
+    """The same as changes of nodes.
 
     Raises:
         UnclearError: Several are named, or one in a way that is not rewritten.
@@ -26,18 +56,33 @@ def unnumbered_devices(script: Script) -> list[Edit]:
         for part in node.values
     }
     numbers = _Numbers(script)
-    edits: list[Edit] = []
+    changes: list[CardChange] = []
     for node in nodes_below(script.tree):
         if isinstance(node, ast.JoinedStr):
-            edits += _composed_device(numbers, node)
+            changes += _composed_device(numbers, node)
+        elif isinstance(node, ast.BinOp) and _is_kind(node.left):
+            numbers.require_the_one(_number_of(node.right))
+            changes.append(CardChange(node, f'"{script.cards.device}"'))
+            composed.add(node.left)
         elif isinstance(node, ast.Call):
-            edits += _numbered_call(numbers, node)
+            changes += _numbered_call(numbers, node)
         elif isinstance(node, ast.Constant) and node not in composed:
-            edits += _numbered_string(script, node)
-    return edits
+            changes += _numbered_string(script, node)
+    return changes
 
 
-def _composed_device(numbers: "_Numbers", node: ast.JoinedStr) -> Iterator[Edit]:
+def _is_kind(node: ast.expr) -> bool:
+    """The beginning of `"cuda:%d" % gpu` and `"cuda:" + str(gpu)`."""
+    return isinstance(node, ast.Constant) and node.value in ("cuda:", "cuda:%d", "cuda:%s")
+
+
+def _number_of(node: ast.expr) -> ast.expr:
+    if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "str" and node.args:
+        return node.args[0]
+    return node
+
+
+def _composed_device(numbers: "_Numbers", node: ast.JoinedStr) -> Iterator[CardChange]:
     """`f"cuda:{gpu}"`."""
     parts = [part.value for part in node.values if isinstance(part, ast.Constant)]
     if not any(re.search(r"\b(?:cuda|npu):\Z|\A:\d", str(part)) for part in parts):
@@ -47,10 +92,10 @@ def _composed_device(numbers: "_Numbers", node: ast.JoinedStr) -> Iterator[Edit]
     if not is_plain or not isinstance(last, ast.FormattedValue):
         raise _numbered(node)
     numbers.require_the_one(last.value)
-    yield Edit(numbers.script.span(node), f'"{numbers.script.cards.device}"')
+    yield CardChange(node, f'"{numbers.script.cards.device}"')
 
 
-def _numbered_string(script: Script, node: ast.Constant) -> Iterator[Edit]:
+def _numbered_string(script: Script, node: ast.Constant) -> Iterator[CardChange]:
     """`"cuda:0"`."""
     match = _NUMBERED.fullmatch(node.value) if isinstance(node.value, str) else None
     if match is None:
@@ -58,10 +103,10 @@ def _numbered_string(script: Script, node: ast.Constant) -> Iterator[Edit]:
     source = script.source(node)
     if match["index"] != "0" or source[1:-1] != node.value:
         raise _numbered(node)
-    yield Edit(script.span(node), f"{source[0]}{script.cards.device}{source[-1]}")
+    yield CardChange(node, f"{source[0]}{script.cards.device}{source[-1]}")
 
 
-def _numbered_call(numbers: "_Numbers", node: ast.Call) -> Iterator[Edit]:
+def _numbered_call(numbers: "_Numbers", node: ast.Call) -> Iterator[CardChange]:
     """`x.cuda(0)`, `x.to(0)`, `torch.device("cuda", 0)`, `torch.zeros(2, device=0)`."""
     name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
     named = next((k.value for k in node.keywords if k.arg == "device"), None)
@@ -71,10 +116,10 @@ def _numbered_call(numbers: "_Numbers", node: ast.Call) -> Iterator[Edit]:
             raise _numbered(node)
         if card is not None:
             numbers.require_the_one(card)
-            yield _without(numbers.script, node, card)
+            yield CardChange(node, "", card)
     elif name == "device" and len(node.args) > 1:
         numbers.require_the_one(node.args[1])
-        yield _without(numbers.script, node, node.args[1])
+        yield CardChange(node, "", node.args[1])
     elif name == "device" and isinstance(node.func, ast.Attribute) and node.args:
         if getattr(node.func.value, "attr", "") in ("cuda", "npu"):
             raise _numbered(node)  # `with torch.cuda.device(0):`
@@ -85,12 +130,12 @@ def _numbered_call(numbers: "_Numbers", node: ast.Call) -> Iterator[Edit]:
         yield from _renamed_number(numbers, [named])
 
 
-def _renamed_number(numbers: "_Numbers", devices: Sequence[ast.expr]) -> Iterator[Edit]:
+def _renamed_number(numbers: "_Numbers", devices: Sequence[ast.expr]) -> Iterator[CardChange]:
     """The kind of device where it is a number."""
     for device in devices:
         if numbers.is_number(device):
             numbers.require_the_one(device)
-            yield Edit(numbers.script.span(device), f'"{numbers.script.cards.device}"')
+            yield CardChange(device, f'"{numbers.script.cards.device}"')
 
 
 def _without(script: Script, call: ast.Call, argument: ast.expr) -> Edit:
@@ -137,7 +182,7 @@ class _Numbers:
     def is_number(self, device: ast.expr) -> bool:
         """Whether a device is given by a number, as far as the script shows it."""
         name = device.attr if isinstance(device, ast.Attribute) else getattr(device, "id", "")
-        return _is_integer(device) or name in self._integers
+        return _is_integer(device) or bool(name and name in self._integers)
 
     def require_the_one(self, device: ast.expr) -> None:
         """See that a card is 0 or has a name, and is the only one that the script names.

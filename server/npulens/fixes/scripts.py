@@ -59,13 +59,17 @@ class Cards(NamedTuple):
 
     Attributes:
         device: What a device of that kind is called, without its number.
-        of_process: The expression for the device of a process.
+        of_process: The expression for the device of a process, where its rank is at hand.
+        current: The same anywhere in the script.
+        number: The number of that device.
         setup: The statements that take the card and make the process group.
         imports_plugin: It needs torch_npu.
     """
 
     device: str
     of_process: str
+    current: str
+    number: str
     setup: tuple[str, ...]
     imports_plugin: bool
 
@@ -73,12 +77,16 @@ class Cards(NamedTuple):
 NPU_CARDS = Cards(
     "npu",
     'f"npu:{local_rank}"',
+    'f"npu:{torch.npu.current_device()}"',
+    "torch.npu.current_device()",
     ("torch.npu.set_device(local_rank)", 'torch.distributed.init_process_group(backend="hccl")'),
     imports_plugin=True,
 )
 ANY_CARDS = Cards(
     "cuda",  # the author's own, which is written for any device with the rest of the module
     "local_rank",
+    "torch.accelerator.current_device_index()",
+    "torch.accelerator.current_device_index()",
     ("torch.accelerator.set_device_index(local_rank)", "torch.distributed.init_process_group()"),
     imports_plugin=False,
 )
@@ -152,25 +160,26 @@ def home_of(script: Script, call: ast.Call, scope: Scope) -> Home | None:
             return None
         body = function.body
     elif scope is script.module:
-        guard = next((s for s in tree.body if _is_main_guard(s) and contains_node(s, call)), None)
+        guard = next((s for s in tree.body if is_main_guard(s) and contains_node(s, call)), None)
         body = guard.body if isinstance(guard, ast.If) else tree.body
     else:
         return None
-    first = next((s for s in body if not _comes_before_setup(s, body is tree.body)), None)
+    first = next((s for s in body if not comes_before_setup(s, body is tree.body)), None)
     return None if first is None or not _starts_before(first, call) else Home(body, scope, first)
 
 
-def _comes_before_setup(node: ast.stmt, at_top: bool) -> bool:
+def comes_before_setup(node: ast.stmt, at_top: bool) -> bool:
+    """Whether a statement may run before there is a process group."""
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
         return True
-    if isinstance(node, (ast.Global, ast.Nonlocal)) or _sets_environment(node):
+    if isinstance(node, (ast.Global, ast.Nonlocal)) or sets_environment(node):
         return True
     if at_top and isinstance(node, ast.Try):
         return all(isinstance(s, _DEFINITIONS) for s in node.body)
     return isinstance(node, _DEFINITIONS if at_top else ast.Import | ast.ImportFrom)
 
 
-def _sets_environment(node: ast.stmt) -> bool:
+def sets_environment(node: ast.stmt) -> bool:
     """The visible devices, say, are read when the first one is used."""
     if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Subscript):
         return False
@@ -191,7 +200,8 @@ def _runs(tree: ast.Module, name: str) -> bool:
     )
 
 
-def _is_main_guard(node: ast.stmt) -> bool:
+def is_main_guard(node: ast.stmt) -> bool:
+    """Whether a statement is `if __name__ == "__main__":`."""
     return (
         isinstance(node, ast.If)
         and isinstance(node.test, ast.Compare)

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import Local, LocalInstance, resolve
-from npulens.syntax.scoped_nodes import scoped_children
 from npulens.syntax.scopes import Scope, definitions_around
 from npulens.syntax.walking import children
+from npulens.training.node_places import Loop, placed_nodes
 
-Loop = ast.For | ast.AsyncFor | ast.While
+__all__ = ["CallSites", "Loop", "Path", "Site"]
 _MAX_DEPTH = 12
 _MAX_PATHS = 64
 _OF_EVERY_OBJECT = frozenset(
@@ -151,41 +151,12 @@ def _definitions(tree: ast.Module) -> tuple[_Functions, _Methods]:
     return functions, methods
 
 
-class _Around(NamedTuple):
-    """What a node stands in."""
-
-    function: Function | None
-    loops: tuple[Loop, ...]
-    statements: tuple[ast.stmt, ...]
-
-
 def _sites(body: Sequence[ast.stmt], module: Scope) -> Iterator[Site]:
     """All calls, and the names that calls are given."""
-    pending: list[tuple[ast.AST, Scope, _Around]] = [
-        (node, module, _Around(None, (), ())) for node in reversed(body)
-    ]
-    while pending:
-        node, scope, around = pending.pop()
-        if isinstance(node, ast.stmt):
-            around = around._replace(statements=(*around.statements, node))
+    for node, place in placed_nodes(body, module):
         if isinstance(node, ast.Call):
-            yield Site(node, scope, *around)
+            around = (place.scope, place.function, place.loops, place.statements)
+            yield Site(node, *around)
             for argument in (*node.args, *(k.value for k in node.keywords)):
                 if isinstance(argument, (ast.Name, ast.Attribute)):
-                    yield Site(argument, scope, *around)
-        inside = set(map(id, _repeated(node)))
-        within = _Around(node, (), ()) if isinstance(node, Function) else None
-        for child, inner in reversed([*scoped_children(node, scope)]):
-            its = around
-            if within is not None and inner is not scope:
-                its = within
-            elif id(child) in inside and isinstance(node, Loop):
-                its = around._replace(loops=(*around.loops, node))
-            pending.append((child, inner, its))
-
-
-def _repeated(node: ast.AST) -> Sequence[ast.AST]:
-    """What a loop runs in each turn."""
-    if isinstance(node, ast.While):
-        return [node.test, *node.body]
-    return node.body if isinstance(node, Loop) else ()
+                    yield Site(argument, *around)

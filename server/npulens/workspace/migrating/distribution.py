@@ -15,9 +15,11 @@ from npulens.catalog.model import (
     MigrationStyle,
 )
 from npulens.fixes.apply import apply_edits
+from npulens.fixes.fix_differences import differences
+from npulens.fixes.multi_device.cautions import cautions
+from npulens.fixes.multi_device.reading import OtherModule
 from npulens.fixes.remaining_cuda import remaining_cuda
-from npulens.fixes.scripts import ANY_CARDS, NPU_CARDS, UnclearError, read_script
-from npulens.fixes.single_device import cautions, distribute
+from npulens.fixes.scripts import ANY_CARDS, NPU_CARDS, Cards, UnclearError, read_script
 from npulens.syntax.parsing import module_tree
 from npulens.verdicts.conditions import Known
 from npulens.workspace.files.writing import write_whole
@@ -25,6 +27,7 @@ from npulens.workspace.fixing.change_log import ChangeLog, Note, relative_path
 from npulens.workspace.fixing.effort import effort_of
 from npulens.workspace.fixing.file_fixes import FixedFile
 from npulens.workspace.fixing.rewriting_files import UnreadableError, read_source, rewrite_file
+from npulens.workspace.migrating.project_modules import project_modules
 from npulens.workspace.runs.file_report import FileReport
 
 _LAUNCHER = """\
@@ -66,11 +69,11 @@ class Distribution:
 
     Attributes:
         entry: The script, from the root of the tree.
-        model: The variable that holds the model.
+        model: The variable that holds the model; `None` for all that the script trains.
     """
 
     entry: str
-    model: str
+    model: str | None
     style: MigrationStyle
 
 
@@ -121,8 +124,8 @@ def distribute_entry(
         raise DistributionError(relative_path(launcher, root), message("distributed.name-is-taken"))
     try:
         text = read_source(entry).text
-        edits = distribute(text, wanted.model, known, cards)
-        fix = Fix(message("fix.distribute"), Applicability.UNSAFE, edits)
+        script = _distributed(text, wanted.model, cards, project_modules(root, entry))
+        fix = Fix(message("fix.distribute"), Applicability.UNSAFE, differences(text, script))
         if fix_later is not None:
             _require_nothing_left(text, *fix_later(entry, apply_edits(text, fix.edits)))
     except UnclearError as error:
@@ -140,6 +143,19 @@ def distribute_entry(
     name = relative_path(launcher, root)
     made = Fix(message("fix.start-processes"), Applicability.UNSAFE, ())
     log.add_new(name, start.rstrip("\n"), made)
+
+
+def _distributed(text: str, model: str | None, cards: Cards, other_module: OtherModule) -> str:
+    """The new script. What makes it is loaded here, since no other command needs it.
+
+    Raises:
+        UnclearError: It is not clear how, or a package is missing.
+    """
+    try:
+        from npulens.fixes.multi_device.script_rewriting import distributed_text
+    except ImportError as error:
+        raise UnclearError(1, "distributed.needs-libcst") from error
+    return distributed_text(text, model, cards, other_module)
 
 
 def _require_nothing_left(original: str, migrated: str, left: Sequence[Finding]) -> None:

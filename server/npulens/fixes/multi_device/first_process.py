@@ -1,0 +1,134 @@
+"""What the first process alone does: saving, plotting and records; others show no bars."""
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from npulens.fixes.multi_device.models import Aliases
+from npulens.fixes.multi_device.reading import Reading, last_name
+from npulens.fixes.scripts import UnclearError
+from npulens.syntax.walking import nodes_below
+
+_SAVES = frozenset(
+    {"torch.save", "numpy.save", "numpy.savez", "numpy.savetxt", "torchvision.utils.save_image"}
+    | {"imageio.imwrite", "imageio.imsave", "imageio.mimsave", "scipy.io.savemat", "cv2.imwrite"}
+    | {"shutil.copyfile", "shutil.copy", "shutil.copytree", "shutil.move", "shutil.rmtree"}
+    | {"os.remove", "os.rename", "torch.onnx.export"}
+)
+_METHODS = frozenset(
+    {"savefig", "save_pretrained", "push_to_hub", "to_csv", "to_json", "write_text", "write_bytes"}
+    | {"add_scalar", "add_scalars", "add_image", "add_images", "add_figure", "add_histogram"}
+    | {
+        "add_graph",
+        "add_text",
+        "add_embedding",
+        "add_hparams",
+        "add_video",
+        "add_audio",
+        "add_pr_curve",
+    }
+)
+_NAMES = re.compile(r"(?:^|_)(?:save|dump|export|snapshot)(?:_|$)|checkpoint", re.IGNORECASE)
+_LOADS = re.compile(r"load|resume|restore", re.IGNORECASE)
+_BARS = frozenset({"tqdm", "trange"})
+_SHOWS = frozenset({"matplotlib.pyplot.show", "matplotlib.pyplot.savefig"})
+_WRITING = re.compile(r"[wax]b?\+?|[wax]\+?[bt]?")
+_RECORDS = frozenset({"wandb.init"})
+
+
+class FirstProcess(NamedTuple):
+    """What changes where one process speaks for all; see `Plan`."""
+
+    only: tuple[ast.stmt, ...]
+    quiet: tuple[ast.Call, ...]
+    opened: tuple[ast.expr, ...]
+    recorded: tuple[ast.Call, ...]
+    folders: tuple[ast.Call, ...]
+
+
+def first_process(reading: Reading, aliases: Aliases) -> FirstProcess:
+    """What the first process alone does, and what the others do in another way.
+
+    Raises:
+        UnclearError: Every process would save somewhere, and that is no statement.
+    """
+    only: dict[ast.stmt, None] = {}
+    quiet: list[ast.Call] = []
+    opened: list[ast.expr] = []
+    recorded: list[ast.Call] = []
+    folders: list[ast.Call] = []
+    for call, place in reading.calls():
+        names = reading.names(call.func)
+        if _writes(reading, call, names):
+            statement = place.statements[-1]
+            if not isinstance(statement, ast.Expr) or statement.value is not call:
+                if "torch.save" in names:
+                    raise UnclearError(call.lineno, "distributed.saves-within")
+                continue
+            _require_alone(reading, call, aliases)
+            only[statement] = None
+        elif last_name(call.func) in _BARS and "disable" not in {k.arg for k in call.keywords}:
+            if any(name.partition(".")[0] == "tqdm" for name in names):
+                quiet.append(call)
+        elif getattr(call.func, "id", "") == "open" and _is_for_writing(call):
+            opened.append(call.args[0])
+        elif not _RECORDS.isdisjoint(names) and "mode" not in {k.arg for k in call.keywords}:
+            recorded.append(call)
+        elif _makes_folder(reading, call, names):
+            folders.append(call)
+    return FirstProcess(tuple(only), tuple(quiet), tuple(opened), tuple(recorded), tuple(folders))
+
+
+def _writes(reading: Reading, call: ast.Call, names: list[str]) -> bool:
+    if not (_SAVES | _SHOWS).isdisjoint(names):
+        return True
+    function = call.func
+    if isinstance(function, ast.Attribute) and function.attr in _METHODS:
+        return True
+    name = last_name(function)
+    if reading.flow.functions_run(call) or _LOADS.search(name):
+        return False  # what a function of this file does is seen in it
+    return bool(_NAMES.search(name))
+
+
+def _require_alone(reading: Reading, call: ast.Call, aliases: Aliases) -> None:
+    """See that what one process does alone runs no model that waits for the others."""
+    for node in nodes_below(call):
+        if not isinstance(node, ast.Call) or node is call:
+            continue
+        run = reading.flow.functions_run(node)
+        uses = any(aliases.is_wrapped(part) for function in run for part in nodes_below(function))
+        if uses or aliases.is_wrapped(node.func):
+            source = reading.script.source(node)
+            raise UnclearError(node.lineno, "distributed.computes-alone", code=source)
+
+
+def _is_for_writing(call: ast.Call) -> bool:
+    mode = next((k.value for k in call.keywords if k.arg == "mode"), None)
+    if len(call.args) > 1:
+        mode = call.args[1]
+    is_text = isinstance(mode, ast.Constant) and isinstance(mode.value, str)
+    return bool(call.args) and is_text and bool(_WRITING.fullmatch(mode.value))  # type: ignore[union-attr]
+
+
+def _makes_folder(reading: Reading, call: ast.Call, names: list[str]) -> bool:
+    if any(k.arg == "exist_ok" for k in call.keywords):
+        return False
+    if names and names[0] in ("os.mkdir", "os.makedirs"):
+        return bool(call.args)
+    return isinstance(call.func, ast.Attribute) and call.func.attr == "mkdir" and not names
+
+
+def inside_alone(
+    reading: Reading, statements: tuple[ast.stmt, ...], aliases: Aliases
+) -> Iterator[ast.expr]:
+    """Wrapped models in what one process does alone: the model in them does not wait for others."""
+    for statement in statements:
+        for node in nodes_below(statement):
+            if (
+                isinstance(node, ast.expr)
+                and aliases.is_wrapped(node)
+                and getattr(reading.parents[node], "attr", "") != "module"
+            ):
+                yield node

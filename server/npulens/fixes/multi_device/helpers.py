@@ -1,0 +1,71 @@
+"""Functions that a script is given which needs them, as text."""
+
+from npulens.fixes.scripts import Cards
+
+LOADER = '''\
+class SamplerOfProcess(torch.utils.data.Sampler):
+    """The share of this process in what another sampler draws, in the first process for all."""
+
+    epoch = 0
+
+    def __init__(self, sampler):
+        self.sampler = sampler
+
+    def set_epoch(self, epoch):
+        self.epoch = epoch
+
+    def __len__(self):
+        return -(-len(self.sampler) // torch.distributed.get_world_size())
+
+    def __iter__(self):
+        drawn = [list(self.sampler)]
+        torch.distributed.broadcast_object_list(drawn)
+        count, rank = torch.distributed.get_world_size(), torch.distributed.get_rank()
+        indices = drawn[0] + drawn[0][: -len(drawn[0]) % count]
+        return iter(indices[rank::count])
+
+
+def loader_of_process(loader):
+    """The loader, made anew for the share of this process."""
+    data = torch.utils.data
+    names = ["num_workers", "collate_fn", "pin_memory", "timeout", "worker_init_fn", "generator"]
+    names += ["persistent_workers", *(["prefetch_factor"] if loader.num_workers else [])]
+    options = {name: getattr(loader, name) for name in names}
+    if type(loader.batch_sampler) not in (data.BatchSampler, type(None)):
+        options["batch_sampler"] = SamplerOfProcess(loader.batch_sampler)
+        return data.DataLoader(loader.dataset, **options)
+    shuffles = isinstance(loader.sampler, data.RandomSampler) and not loader.sampler.replacement
+    if shuffles or isinstance(loader.sampler, data.SequentialSampler):
+        distributed = data.distributed.DistributedSampler
+        options["sampler"] = distributed(loader.dataset, shuffle=shuffles)
+    else:
+        options["sampler"] = SamplerOfProcess(loader.sampler)
+    size, drop = loader.batch_size, loader.drop_last
+    return data.DataLoader(loader.dataset, batch_size=size, drop_last=drop, **options)
+'''
+
+
+def figure_helper(cards: Cards) -> str:
+    """Adds a figure up over the processes; a number stays one, a tensor stays on its device."""
+    return f'''\
+def over_processes(figure, mean=False):
+    """The sum of a figure of every process, or their mean."""
+    total = torch.as_tensor(figure).detach().to({cards.current}, torch.float32)
+    torch.distributed.all_reduce(total)
+    if mean:
+        total = total / torch.distributed.get_world_size()
+    if isinstance(figure, torch.Tensor):
+        return total.to(figure.device) if mean else total.to(figure)
+    return type(figure)(total.item()) if isinstance(figure, int) and not mean else total.item()
+'''
+
+
+def agreement_helper(cards: Cards) -> str:
+    """Lets all processes decide alike."""
+    return f'''\
+def in_any_process(condition):
+    """Whether something holds in at least one process."""
+    found = torch.as_tensor(bool(condition)).to({cards.current}, torch.float32)
+    torch.distributed.all_reduce(found)
+    return found.item() > 0
+'''

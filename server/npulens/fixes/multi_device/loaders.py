@@ -1,0 +1,275 @@
+"""Which loaders are divided among the processes, and where their sampler is told the epoch."""
+
+import ast
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from npulens.fixes.multi_device.plan import DirectLoader, Epoch
+from npulens.fixes.multi_device.reading import Reading, last_name
+from npulens.fixes.scripts import UnclearError
+from npulens.syntax.bindings import Function
+from npulens.syntax.walking import nodes_below
+from npulens.training.flow import Value
+from npulens.training.participants import Source, is_loader, sources
+from npulens.training.step_loops import StepLoop
+
+_TAKEN = frozenset({"sampler", "batch_sampler"})
+
+
+class Loaders(NamedTuple):
+    """The loaders of the steps.
+
+    Attributes:
+        direct: Those that are given a sampler where they are made.
+        rebuilt: Expressions whose value is made anew.
+        reassigned: Variables that are: behind what, and how they are written.
+        made: All calls that make one of them.
+        divided: Those of which all that they make is divided.
+    """
+
+    direct: tuple[DirectLoader, ...]
+    rebuilt: tuple[ast.expr, ...]
+    reassigned: tuple[tuple[ast.stmt, str], ...]
+    made: tuple[ast.expr, ...]
+    divided: tuple[ast.expr, ...]
+
+
+def training_loaders(reading: Reading) -> Loaders:
+    """The loaders that loops of steps take their data from.
+
+    Raises:
+        UnclearError: A loop takes it from something else, or a loader has an order of its own.
+    """
+    direct: dict[ast.Call, DirectLoader] = {}
+    rebuilt: dict[ast.expr, None] = {}
+    reassigned: dict[tuple[ast.stmt, str], None] = {}
+    made: dict[ast.expr, None] = {}
+    divided: dict[ast.expr, None] = {}
+    for step in reading.training.steps:
+        found = [
+            (source, value)
+            for source in sources(step, reading.flow)
+            for value in source.made
+            if _may_be_loader(reading, value)
+        ]
+        if not found:
+            raise _no_loader(reading, step)
+        for source, value in found:
+            made[value.node] = None
+            call = value.node
+            assert isinstance(call, ast.Call)
+            _require_map_style(reading, call)
+            simple = _direct(reading, call) if is_loader(call, reading.flow) else None
+            if simple is not None and not _is_shared(reading, value):
+                direct[call] = simple
+                divided[call] = None
+                continue
+            if is_loader(call, reading.flow) and not _is_shared(reading, value):
+                rebuilt[call] = None
+                divided[call] = None
+                continue
+            for at in _definitions(reading, source):
+                if isinstance(at, ast.expr):
+                    rebuilt[at] = None
+                else:
+                    reassigned[at] = None
+    return Loaders(
+        tuple(direct.values()), tuple(rebuilt), tuple(reassigned), tuple(made), tuple(divided)
+    )
+
+
+def _may_be_loader(reading: Reading, value: Value) -> bool:
+    """Whether it is a call of `DataLoader`, or of a function of the project that makes one."""
+    call = value.node
+    if not isinstance(call, ast.Call):
+        return False
+    if is_loader(call, reading.flow):
+        return True
+    name = reading.imported(call)
+    definition = None if name is None else reading.definition(name)
+    if definition is None or name is None:
+        return False
+    tree = reading.other_module(name.rpartition(".")[0])
+    names = {last_name(n.func) for n in nodes_below(tree or definition) if isinstance(n, ast.Call)}
+    return "DataLoader" in names and isinstance(definition, Function)
+
+
+def _require_map_style(reading: Reading, call: ast.Call) -> None:
+    """See that samplers can divide what is loaded.
+
+    Raises:
+        UnclearError: A class of the file yields samples by itself.
+    """
+    if not is_loader(call, reading.flow):
+        return
+    for node in reading.script.tree.body:
+        if isinstance(node, ast.ClassDef) and any(
+            last_name(base) == "IterableDataset" for base in node.bases
+        ):
+            raise UnclearError(node.lineno, "distributed.iterable-dataset")
+
+
+def _direct(reading: Reading, call: ast.Call) -> DirectLoader | None:
+    """How a sampler is put into a call of `DataLoader`; `None` if that takes more than a look."""
+    if any(isinstance(a, ast.Starred) for a in call.args):
+        return None
+    if any(k.arg is None for k in call.keywords):
+        return None
+    named = {k.arg: k for k in call.keywords}
+    dataset = call.args[0] if call.args else getattr(named.get("dataset"), "value", None)
+    if dataset is None or not _is_simple(dataset):
+        return None
+    if named.keys() & _TAKEN or len(call.args) > 3:
+        return None
+    shuffle: ast.expr | ast.keyword | None = named.get("shuffle")
+    if len(call.args) == 3:
+        shuffle = call.args[2]
+    order = shuffle.value if isinstance(shuffle, ast.keyword) else shuffle
+    if order is not None and not isinstance(order, ast.Constant) and not _is_plain(order):
+        return None
+    return DirectLoader(call, dataset, shuffle, order)
+
+
+def _is_simple(node: ast.expr) -> bool:
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        if isinstance(node, ast.Subscript) and not isinstance(node.slice, (ast.Constant, ast.Name)):
+            return False
+        node = node.value
+    return isinstance(node, ast.Name)
+
+
+def _is_plain(node: ast.expr) -> bool:
+    return not any(isinstance(n, (ast.Call, ast.NamedExpr, ast.Await)) for n in nodes_below(node))
+
+
+def _is_shared(reading: Reading, value: Value) -> bool:
+    """Whether a loader is made in a function that makes others too, which stay whole."""
+    place = reading.place(value.node)
+    if place.function is None or len(reading.flow.calls_of(place.function)) < 2:
+        return False
+    for node, its in reading.flow.places.items():
+        if isinstance(node, (ast.For, ast.AsyncFor)) and node not in reading.step_loops:
+            if its.function is place.function:
+                continue
+            if any(v.node is value.node for v in reading.flow.origins(node.iter)):
+                return True
+    return False
+
+
+def _definitions(reading: Reading, source: Source) -> Iterator[ast.expr | tuple[ast.stmt, str]]:
+    """Where a loader that is not made by a plain call comes to the file.
+
+    Either the expression that makes it, or the statement that takes it apart, with its target.
+    """
+    flow = reading.flow
+    pending, known = [source.used], set()
+    while pending:
+        node = pending.pop()
+        if node in known:
+            continue
+        known.add(node)
+        variable = flow.variable(node)
+        if variable is None:
+            inner = [value.node for value in flow.behind(Value(node)) if not value.path]
+            if isinstance(node, ast.Subscript):
+                raise UnclearError(node.lineno, "distributed.loader-elsewhere")
+            if isinstance(node, ast.Call) and flow.functions_run(node):
+                yield from _from_function(reading, node)
+            elif inner or not _may_be_loader(reading, Value(node)):
+                pending += inner
+            else:
+                yield node
+            continue
+        for each in flow.definitions.get(variable, ()):
+            if not each.value.path:
+                pending.append(each.value.node)
+            elif isinstance(each.statement, ast.Assign):
+                origins = flow.origins(each.value.node, each.value.path)
+                if any(_may_be_loader(reading, value) for value in origins):
+                    yield each.statement, _written(variable.owner, variable.name)
+            else:
+                raise UnclearError(each.statement.lineno, "distributed.loader-elsewhere")
+        if flow.is_parameter(variable):
+            pending += flow.given(variable)
+
+
+def _from_function(reading: Reading, call: ast.Call) -> Iterator[ast.expr]:
+    """What a function of the file returns is made anew where it is called, if it is a loader.
+
+    A generator gets the loader from what it loops over.
+    """
+    origins = reading.flow.origins(call)
+    if any(isinstance(v.node, ast.Call) and _may_be_loader(reading, v) for v in origins):
+        yield call
+        return
+    raise UnclearError(call.lineno, "distributed.loader-elsewhere")
+
+
+def _written(owner: ast.AST | None, name: str) -> str:
+    return f"self.{name}" if isinstance(owner, ast.ClassDef) else name
+
+
+def _no_loader(reading: Reading, step: StepLoop) -> UnclearError:
+    loop = step.loop
+    line = loop.lineno
+    code = "while" if isinstance(loop, ast.While) else reading.script.source(loop.iter)
+    return UnclearError(line, "distributed.no-loader-here", code=code.splitlines()[0])
+
+
+def epochs(reading: Reading, made: tuple[ast.expr, ...]) -> Iterator[Epoch]:
+    """The loops of steps before which samplers are told the epoch."""
+    for step in reading.training.steps:
+        if not step.outer_loops or isinstance(step.loop, ast.While):
+            continue
+        for written in dict.fromkeys(_written_here(reading, step.loop.iter, step.loop, made)):
+            yield Epoch(step.loop, written, _counter(reading, step))
+
+
+def _written_here(
+    reading: Reading, node: ast.expr, loop: ast.stmt, made: tuple[ast.expr, ...]
+) -> Iterator[str]:
+    """How loaders that a loop iterates over are written in its function."""
+    function = reading.place(loop).function
+    pending, known = [node], set()
+    while pending:
+        each = pending.pop()
+        if each in known or each not in reading.flow.places:
+            continue
+        known.add(each)
+        if reading.place(each).function is not function:
+            continue
+        origins = [v.node for v in reading.flow.origins(each)]
+        if not any(node in made and not _has_own_order(node) for node in origins):
+            continue
+        if _is_simple(each):
+            behind = list(reading.flow.behind(Value(each)))
+            is_bar = all(_iterates(v.node) for v in behind) and bool(behind)
+            if not is_bar:
+                yield reading.script.source(each)
+                continue
+        pending += [value.node for value in reading.flow.behind(Value(each))]
+
+
+def _has_own_order(node: ast.expr) -> bool:
+    """Whether a loader has a sampler of the author's, which draws anew by itself."""
+    return isinstance(node, ast.Call) and any(k.arg in _TAKEN for k in node.keywords)
+
+
+def _iterates(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and last_name(node.func) in (
+        *("tqdm", "enumerate", "iter", "track", "zip", "progress_bar", "islice", "cycle"),
+    )
+
+
+def _counter(reading: Reading, step: StepLoop) -> str | None:
+    """The variable of the loop that counts epochs, if the loop of the steps stands in it."""
+    around = [loop for loop in reading.place(step.loop).loops if not isinstance(loop, ast.While)]
+    counting = [
+        loop
+        for loop in around
+        if isinstance(loop.target, ast.Name)
+        and ("range" in ast.unparse(loop.iter) or "epoch" in loop.target.id.lower())
+    ]
+    if len(counting) == 1 and isinstance(counting[0].target, ast.Name):
+        return counting[0].target.id
+    return None

@@ -1,0 +1,179 @@
+"""From a script to the plan of its changes, or to the reason why there is none."""
+
+import ast
+import re
+from collections.abc import Iterator
+from itertools import chain
+
+from npulens.fixes.multi_device.entry import entry_of
+from npulens.fixes.multi_device.figures import Figures
+from npulens.fixes.multi_device.first_process import first_process, inside_alone
+from npulens.fixes.multi_device.inner_uses import inner_uses
+from npulens.fixes.multi_device.loaders import epochs, training_loaders
+from npulens.fixes.multi_device.models import (
+    Aliases,
+    parallel_calls,
+    parallel_classes,
+    trained_variables,
+    unwrapped_modules,
+    wrapping_of,
+)
+from npulens.fixes.multi_device.plan import Plan, Wrapping
+from npulens.fixes.multi_device.reading import OtherModule, Reading, last_name
+from npulens.fixes.scripts import Script, UnclearError
+from npulens.syntax.meanings import Qualified, resolve_name
+from npulens.syntax.values import Name
+
+_SEVERAL = re.compile(
+    r"init_process_group|DistributedDataParallel|DistributedSampler|\blocal_rank\b|LOCAL_RANK"
+    r"|\bspawn\(|\bAccelerator\b"
+)
+_OTHER_WAYS = re.compile(
+    r"^[^\n#]*\b(?P<library>deepspeed|horovod|colossalai)\b"
+    r"|\bset_default_(?P<default>device|tensor_type)\((?![\"']cpu)(?=[^)\n]*(?:cuda|npu|device))",
+    re.MULTILINE,
+)
+_VISIBLE = ("CUDA_VISIBLE_DEVICES", "ASCEND_RT_VISIBLE_DEVICES")
+
+
+def plan_for(script: Script, model: str | None, other_module: OtherModule) -> tuple[Plan, Reading]:
+    """What is to be changed so that a script trains in one process for each card.
+
+    Raises:
+        UnclearError: It is not clear; the reason says what and where.
+    """
+    _require_one_process(script.lines.text)
+    reading = Reading(script, other_module)
+    _require_steps(reading)
+    trained = trained_variables(reading, model)
+    parallel = parallel_calls(reading)
+    loaders = training_loaders(reading)
+    wrappings = [wrapping_of(reading, each) for each in trained]
+    aliases = Aliases(reading, wrappings)
+    inner = dict.fromkeys(inner_uses(reading, aliases))
+    alone = first_process(reading, aliases)
+    inner.update(dict.fromkeys(inside_alone(reading, alone.only, aliases)))
+    _require_run(reading, aliases, wrappings)
+    figures = Figures(reading, loaders)
+    entry = entry_of(
+        reading,
+        chain(
+            (step.loop for step in reading.training.steps),
+            (w.at.statement for w in wrappings),
+            loaders.made,
+        ),
+    )
+    return Plan(
+        entry=entry,
+        wrappings=tuple(wrappings),
+        parallel=tuple(parallel),
+        without_module=tuple(unwrapped_modules(reading, aliases)) if parallel else (),
+        classes=tuple(parallel_classes(reading, parallel)),
+        direct=loaders.direct,
+        rebuilt=loaders.rebuilt,
+        reassigned=loaders.reassigned,
+        epochs=tuple(epochs(reading, loaders.made)),
+        inner=tuple(inner),
+        first_only=alone.only,
+        quiet=alone.quiet,
+        opened=alone.opened,
+        recorded=alone.recorded,
+        folders=alone.folders,
+        figures=tuple(figures.summed()),
+        agreed_figures=tuple(figures.handed_on()),
+        agreed_conditions=tuple(figures.conditions()),
+        removed=(*_choosing(reading), *_wrapping_itself(reading, parallel)),
+        logs=resolve_name(Name("logging"), script.module, None) == [Qualified("logging")],
+    ), reading
+
+
+def _require_one_process(text: str) -> None:
+    if several := _SEVERAL.search(text):
+        raise UnclearError(_line_of(several), "distributed.chooses-device", code=several[0])
+    if other := _OTHER_WAYS.search(text):
+        if other["library"]:
+            line = other.string.count("\n", 0, other.start("library")) + 1
+            raise UnclearError(line, "distributed.other-library", library=other["library"])
+        call = f"set_default_{other['default']}"
+        raise UnclearError(_line_of(other), "distributed.default-device", call=call)
+
+
+def _line_of(found: re.Match[str]) -> int:
+    return found.string.count("\n", 0, found.start()) + 1
+
+
+def _require_steps(reading: Reading) -> None:
+    training = reading.training
+    if training.runs:
+        line = training.runs[0].site.node.lineno
+        raise UnclearError(line, "distributed.library-trains", library=training.runs[0].name)
+    if not training.backwards:
+        raise UnclearError(1, "distributed.no-training")
+    if not training.steps:
+        raise UnclearError(training.backwards[0].site.node.lineno, "distributed.no-step")
+
+
+def _require_run(reading: Reading, aliases: Aliases, wrappings: list[Wrapping]) -> None:
+    """See that steps of training call a wrapper, or hand it to what does.
+
+    Raises:
+        UnclearError: The model is trained by something that was given it unwrapped.
+    """
+    if not wrappings:
+        return
+    for node, _ in reading.calls():
+        if not reading.trains_at(node):
+            continue
+        if any(aliases.is_wrapped(each) for each in (node.func, *node.args)):
+            return
+        if any(aliases.is_wrapped(keyword.value) for keyword in node.keywords):
+            return
+    first = wrappings[0]
+    line = first.at.statement.lineno
+    raise UnclearError(line, "distributed.never-called", model=first.text)
+
+
+def _choosing(reading: Reading) -> tuple[ast.stmt, ...]:
+    """The statements that choose a card, or those that the script sees: now the launcher does."""
+    found: dict[ast.stmt, None] = {}
+    for node, place in reading.flow.places.items():
+        if isinstance(node, ast.Assign) and any(_names_visible(t) for t in node.targets):
+            found[node] = None
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            call = node.value
+            name = last_name(call.func)
+            if (name == "setdefault" and call.args and _is_visible(call.args[0])) or (
+                name == "set_device"
+                and {"torch.cuda.set_device", "torch.npu.set_device"}
+                & set(reading.names(call.func))
+            ):
+                found[node] = None
+        elif (
+            isinstance(node, ast.Call)
+            and last_name(node.func) == "set_device"
+            and not isinstance(place.statements[-1], ast.Expr)
+        ):
+            raise UnclearError(node.lineno, "distributed.chooses-device", code="set_device")
+    return tuple(found)
+
+
+def _wrapping_itself(
+    reading: Reading, parallel: list[tuple[ast.Call, ast.expr]]
+) -> Iterator[ast.stmt]:
+    """`model = nn.DataParallel(model)`, of which nothing is left."""
+    for call, model in parallel:
+        statement = reading.parents[call]
+        if (
+            isinstance(statement, ast.Assign)
+            and len(statement.targets) == 1
+            and ast.unparse(statement.targets[0]) == ast.unparse(model)
+        ):
+            yield statement
+
+
+def _names_visible(target: ast.expr) -> bool:
+    return isinstance(target, ast.Subscript) and _is_visible(target.slice)
+
+
+def _is_visible(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value in _VISIBLE

@@ -1,0 +1,153 @@
+"""What takes part in the steps of a script: loaders, optimizers, and the models that they train."""
+
+import ast
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from npulens.syntax.meanings import qualified_names
+from npulens.syntax.walking import nodes_below
+from npulens.training.flow import Flow, Value, Variable
+from npulens.training.step_loops import StepLoop
+from npulens.training.training_script import TrainingScript
+
+LOADERS = frozenset(
+    {"torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"}
+    | {"torch_geometric.loader.DataLoader", "torch_geometric.data.DataLoader"}
+    | {"torch_geometric.loader.dataloader.DataLoader", "monai.data.DataLoader"}
+)
+_PARAMETERS = frozenset({"parameters", "named_parameters", "trainable_parameters"})
+_MOST_STEPS = 200
+
+
+class Source(NamedTuple):
+    """What feeds a loop of steps.
+
+    Attributes:
+        used: The expression in the loop: what it iterates over, or what `next` is given.
+        made: What makes the data, by the file.
+    """
+
+    used: ast.expr
+    made: tuple[Value, ...]
+
+
+def is_loader(node: ast.expr, flow: Flow) -> bool:
+    """Whether an expression makes a `DataLoader`."""
+    if not isinstance(node, ast.Call) or node not in flow.places:
+        return False
+    return not LOADERS.isdisjoint(qualified_names(node.func, flow.places[node].scope))
+
+
+def sources(step: StepLoop, flow: Flow) -> Iterator[Source]:
+    """What a loop of steps takes its data from."""
+    loop = step.loop
+    used = [] if isinstance(loop, ast.While) else [loop.iter]
+    for node in (part for statement in loop.body for part in nodes_below(statement)):
+        if isinstance(node, ast.Call) and node.args and _last(node.func) in ("next", "__next__"):
+            used.append(node.args[0])
+        elif isinstance(node, ast.Call) and _last(node.func) in ("next", "__next__"):
+            if isinstance(node.func, ast.Attribute):
+                used.append(node.func.value)
+        elif isinstance(node, (ast.For, ast.AsyncFor)) and node is not loop:
+            used.append(node.iter)
+    for each in used:
+        yield Source(each, tuple(_unrolled(flow, each)))
+
+
+def _unrolled(flow: Flow, node: ast.expr) -> Iterator[Value]:
+    """The origins of what is iterated over; what a generator of the file loops over among them."""
+    for value in flow.origins(node):
+        yield value
+        place = flow.places.get(value.node)
+        if place is not None and place.loops and isinstance(value.node, ast.Name):
+            loop = place.loops[-1]
+            if not isinstance(loop, ast.While):
+                yield from flow.origins(loop.iter)
+
+
+def trained_models(script: TrainingScript, flow: Flow) -> list[ast.expr]:
+    """The expressions whose parameters optimizers are given, in the order of the source."""
+    found: dict[ast.expr, None] = {}
+    for update in script.updates:
+        for value in flow.origins(update.optimizer):
+            found.update(dict.fromkeys(_owners(value.node, flow)))
+    return sorted(found, key=lambda node: (node.lineno, node.col_offset))
+
+
+def _owners(optimizer: ast.expr, flow: Flow) -> Iterator[ast.expr]:
+    """What `.parameters()` is called of in what makes an optimizer, and in what that is given."""
+    pending: list[ast.AST] = [optimizer]
+    known: set[ast.AST] = set()
+    while pending and len(known) < _MOST_STEPS:
+        top = pending.pop()
+        if top in known:
+            continue
+        known.add(top)
+        for node in nodes_below(top):
+            if isinstance(node, ast.Call) and _last(node.func) in _PARAMETERS:
+                if isinstance(node.func, ast.Attribute):
+                    yield node.func.value
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                behind = flow.behind(Value(node))
+                pending += [each.node for each in behind if not _is_module_like(node)]
+                pending += _appended(flow, node)
+
+
+def _is_module_like(node: ast.Name) -> bool:
+    return node.id in ("torch", "optim", "nn", "args", "self", "cfg", "config", "opt")
+
+
+def _appended(flow: Flow, node: ast.Name) -> Iterator[ast.expr]:
+    """What a list of parameters is filled with: `params += [...]`, `params.append(...)`."""
+    variable = flow.variable(node)
+    if variable is None or ("param" not in node.id.lower() and "group" not in node.id.lower()):
+        return
+    for site, call in flow.sites.calls():
+        function = call.func
+        if not isinstance(function, ast.Attribute) or function.attr not in ("append", "extend"):
+            continue
+        if flow.variable(function.value) == variable:
+            yield from call.args
+            yield from (loop.iter for loop in site.loops if not isinstance(loop, ast.While))
+
+
+def base_of(node: ast.expr, flow: Flow) -> ast.expr:
+    """The model that a part belongs to: `self.net` of `self.net.encoder`."""
+    while True:
+        if (isinstance(node, ast.Attribute) and flow.variable(node) is None) or isinstance(
+            node, ast.Subscript
+        ):
+            node = node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            node = node.func.value
+        else:
+            return node
+
+
+def holders(node: ast.expr, flow: Flow) -> list[Variable]:
+    """The variables that hold what an expression is, and that no parameter of the file brings."""
+    found: dict[Variable, None] = {}
+    pending, known = [base_of(node, flow)], set()
+    while pending:
+        each = pending.pop()
+        variable = flow.variable(each)
+        if variable is None or variable in known:
+            continue
+        known.add(variable)
+        definitions = flow.definitions.get(variable, [])
+        passed = [
+            d.value.node
+            for d in definitions
+            if not d.value.path and isinstance(d.value.node, (ast.Name, ast.Attribute))
+        ]
+        given = flow.given(variable) if flow.is_parameter(variable) else []
+        above = [e for e in (*passed, *given) if flow.variable(base_of(e, flow)) is not None]
+        if above and len(passed) + len(given) >= len(above):
+            pending += [base_of(e, flow) for e in above]
+        if not above or len(definitions) > len(passed):
+            found[variable] = None
+    return list(found)
+
+
+def _last(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
