@@ -273,7 +273,7 @@ def test_loops_of_libraries(text: str, added: str, kind: str) -> None:
             "shares its line",
         ),
         ("from lightning import Trainer\nTrainer().fit(m)\n", "profiler", 2, "one expression"),
-        (GAN, "monitor", 4, "several optimizers"),
+        (GAN, "monitor", 3, "several optimizers"),
         ("optimizer = make(model)\n", "config-check", 1, "no statement"),
         (
             SETUP + "for i, x in enumerate(y):\n    model(x).backward()\n"

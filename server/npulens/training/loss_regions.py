@@ -144,7 +144,7 @@ def _require_whole(found: LossRegion, wanted: set[str], site: Site) -> None:
     function = site.function
     owner = getattr(site.scope, "owner", None)
     methods = [] if owner is None else [m for m in owner.node.body if isinstance(m, Function)]
-    read = {name for name in wanted if name.startswith("self.")}
+    read = {name for name in wanted if name.startswith("self.")} - _called(found.statements)
     for method in methods:
         if method is function or method.name.startswith("__"):
             continue
@@ -153,6 +153,17 @@ def _require_whole(found: LossRegion, wanted: set[str], site: Site) -> None:
                 stored = set(_assigned(node))
                 if any(name in stored for name in read):
                     raise UnclearLossError(node.lineno)
+
+
+def _called(statements: Sequence[ast.stmt]) -> set[str]:
+    """The names that are called or whose methods are: models and criteria, which are no results."""
+    found: set[str] = set()
+    for node in (part for statement in statements for part in nodes_below(statement)):
+        name = dotted_name(node.func) if isinstance(node, ast.Call) else None
+        if name is not None:
+            parts = (name.root, *name.path)
+            found |= {".".join(parts[:end]) for end in range(1, len(parts) + 1)}
+    return found
 
 
 def computes(statement: ast.stmt, scope: Scope) -> bool:

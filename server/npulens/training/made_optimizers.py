@@ -12,6 +12,18 @@ from npulens.training.step_loops import StepLoop
 _OF_MODEL = frozenset({"parameters", "named_parameters"})
 
 
+def optimizer_names(sites: CallSites) -> frozenset[str]:
+    """What the optimizers of a file are called that it makes, of one model or of several."""
+    found = set()
+    for site, call in sites.calls():
+        statement = site.statement
+        if isinstance(statement, ast.Assign) and statement.value is call:
+            made = [v.name for v in resolve(call, site.scope) if isinstance(v, Instance)]
+            if any(".optim." in name and ".lr_scheduler" not in name for name in made):
+                found |= {ast.unparse(target) for target in statement.targets}
+    return frozenset(found)
+
+
 class MadeOptimizer(NamedTuple):
     """A statement that makes an optimizer.
 

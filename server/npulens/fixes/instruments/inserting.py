@@ -23,7 +23,7 @@ from npulens.fixes.instruments.script_places import (
 from npulens.fixes.scripts import Script, read_script
 from npulens.syntax.parsing import module_tree
 from npulens.text.lines import LineMap
-from npulens.training.made_optimizers import accumulation, made_optimizers
+from npulens.training.made_optimizers import accumulation, made_optimizers, optimizer_names
 from npulens.training.training_script import TrainingScript, read_training
 
 
@@ -134,6 +134,9 @@ def _prepared(
         line = training.updates[0].site.node.lineno if training.updates else 1
         raise CannotInstrumentError(line, "instrument.no-optimizer")
     first = made[0]
+    if not optimizer_names(training.sites) <= {ast.unparse(first.optimizer)}:
+        line = first.statement.lineno
+        raise CannotInstrumentError(line, "instrument.several-optimizers")
     values = {"model": ast.unparse(first.model), "optimizer": ast.unparse(first.optimizer)}
     for each in made[1:]:
         if (ast.unparse(each.model), ast.unparse(each.optimizer)) != tuple(values.values()):

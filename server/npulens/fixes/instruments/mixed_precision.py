@@ -84,7 +84,7 @@ class MixedPrecision:
                     raise CannotInstrumentError(line, "instrument.goes-back-by-other")
                 region = self._region(step, backward)
                 if self._dtype == "bfloat16":
-                    _require_no_array(step, backward, region)
+                    _require_no_array(step, region)
                 regions[region.statements[0]] = region
         _require_apart([*regions.values()])
         for region in regions.values():
@@ -189,8 +189,13 @@ class MixedPrecision:
         events.sort(key=lambda each: (each.site.node.lineno, each.site.node.col_offset))
         following = [*events[1:], None]
         for event, later in zip(events, following, strict=True):
-            if isinstance(event, Update) and not isinstance(later, Update):
+            if isinstance(event, Update) and not self._steps_another(event, later):
                 yield behind(lines, event.site.statement, (f"{self._scaler}.update()",), order=0)
+
+    def _steps_another(self, event: Update, later: Backward | Update | None) -> bool:
+        """Whether another optimizer is stepped next with the same gradients."""
+        source = self._script.source
+        return isinstance(later, Update) and source(later.optimizer) != source(event.optimizer)
 
 
 def _clips(call: ast.Call) -> bool:
@@ -221,14 +226,10 @@ _WITH_INDICES = frozenset({"max", "min", "topk", "sort", "median"})
 """What has indices beside its values, as the second of two."""
 
 
-def _require_no_array(step: StepLoop, backward: Backward, region: LossRegion) -> None:
-    """See that nothing computed in bfloat16 becomes an array of NumPy, which has no such type.
-
-    Losses are float32: autocast computes them so.
-    """
+def _require_no_array(step: StepLoop, region: LossRegion) -> None:
+    """See that nothing computed in bfloat16 becomes an array of NumPy, which has no such type."""
     inside = {node for statement in region.statements for node in nodes_below(statement)}
     stored = {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    stored -= {n.id for n in nodes_below(backward.loss) if isinstance(n, ast.Name)}
     for node in nodes_below(step.loop):
         if node not in inside and isinstance(node, ast.Attribute) and node.attr == "numpy":
             root, has_other_type = _receiver(node)
