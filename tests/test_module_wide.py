@@ -6,6 +6,8 @@ from helpers import findings, fixed, unmarked
 
 HEAD = "import torch\n"
 LOADED = [
+    "⟦torch.save⟧(net, 'a.pt')\nnet.eval()\nmodel = ⟦torch.load⟧('a.pt')",
+    "net.eval()\ndef save():\n    ⟦torch.save⟧(net, path)",
     "model = ⟦torch.load⟧(path)\nmodel.eval()",
     "model = ⟦torch.load⟧(path, map_location='cpu')\ny = model(x)",
     "model = ⟦torch.load⟧(path).to(device)\nfor p in model.parameters():\n    p.detach_()",
@@ -20,6 +22,10 @@ LOADED = [
     "def f(model):\n    model.eval()\n    ⟦torch.save⟧(model, a)\n    torch.save(model, b)",
 ]
 NOT_LOADED = [
+    "torch.serialization.add_safe_globals([Net])\nnet.eval()\ntorch.save(net, path)",
+    "net.eval()\ntorch.save(net, path)\nnet = torch.load(path, weights_only=False)",
+    "⟦torch.save⟧(net, 'a.pt')\nnet.eval()\nmodel = ⟦torch.load⟧('a.pt')",
+    "net.eval()\ndef save():\n    ⟦torch.save⟧(net, path)",
     "model = torch.load(path, weights_only=False)\nmodel.eval()",
     "model = torch.load(path, **options)\nmodel.eval()",
     "model = torch.load(path, pickle_module=dill)\nmodel.eval()",

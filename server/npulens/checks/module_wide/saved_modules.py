@@ -7,7 +7,7 @@ same default.
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import inf
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from npulens.checks.arguments import is_spread, keyword_of
 from npulens.checks.titles import add
 from npulens.checks.whole_module import WholeModule
 from npulens.syntax.meanings import qualified_names
-from npulens.syntax.scopes import Scope, definitions_around
+from npulens.syntax.scopes import ClassScope, FunctionScope, Scope
 from npulens.syntax.values import Name, dotted_name
 from npulens.syntax.walking import parents_below
 from npulens.text.spans import Span
@@ -40,20 +40,27 @@ def whole_modules(module: WholeModule, catalogue: Catalogue) -> Iterator[Finding
     if "torch" not in module.text or ("load(" not in module.text and "save(" not in module.text):
         return
     loads, saves = list(_calls_of(_LOAD, module)), list(_calls_of(_SAVE, module))
-    if not loads and not saves:
+    if _ALLOWED.search(module.text) is not None or not (loads or saves):
         return
     uses, rule = _Uses(module), catalogue.required(_RULE)
-    refused = [] if _ALLOWED.search(module.text) else filter(_leaves_default, loads)
-    for call in refused:
-        if uses.is_loaded_object(call):
+    saved = [call for call in saves if uses.is_module(call.args[0])]
+    files = {file for call in saved for file in _files(call.args[1:2])}
+    for call in filter(_leaves_default, loads):
+        if uses.is_loaded_object(call) or not files.isdisjoint(_files(call.args[:1])):
             arguments = {"symbol": _LOAD, "replacement": "weights_only=False"}
             note, fixes = message("whole-module.load"), _allowing(call, module)
             yield Finding(rule, module.lines.span(call.func), arguments, note, fixes)
-    saved = next((call for call in saves if uses.is_module(call.args[0])), None)
-    if saved is not None:
+    if saved and _MODES[0] not in module.text:
         arguments = {"symbol": _SAVE, "replacement": ".state_dict()"}
-        span, note = module.lines.span(saved.func), message("whole-module.save")
+        span, note = module.lines.span(saved[0].func), message("whole-module.save")
         yield Finding(rule, span, arguments, note, severity=Severity.HINT)
+
+
+def _files(paths: Sequence[ast.expr]) -> Iterator[str]:
+    """What names a file in the same way everywhere: `"model.pt"`, `args.save`."""
+    for path in paths:
+        if isinstance(path, (ast.Constant, ast.Attribute)):
+            yield ast.unparse(path)
 
 
 def _calls_of(name: str, module: WholeModule) -> Iterator[ast.Call]:
@@ -155,8 +162,13 @@ class _Uses:
 
 
 def _place(name: Name, scope: Scope) -> ast.AST | None:
-    """The function that a name belongs to; of `self.model` the class."""
-    around = definitions_around(scope)
-    if name.root == "self":
-        return next((each for each in around if isinstance(each, ast.ClassDef)), None)
-    return next(around, None)
+    """The function whose variable a name is; of `self.model` the class."""
+    current: Scope | None = scope
+    while current is not None:
+        if name.root == "self" and name.path:
+            if isinstance(current, ClassScope):
+                return current.node
+        elif isinstance(current, FunctionScope) and name.root in current.names:
+            return current.node
+        current = getattr(current, "owner", None) or current.parent
+    return None
