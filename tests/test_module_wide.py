@@ -22,6 +22,7 @@ LOADED = [
     "def f(model):\n    model.eval()\n    ⟦torch.save⟧(model, a)\n    torch.save(model, b)",
 ]
 NOT_LOADED = [
+    "x['model'].eval()\ntorch.save(x, path)",
     "torch.serialization.add_safe_globals([Net])\nnet.eval()\ntorch.save(net, path)",
     "net.eval()\ntorch.save(net, path)\nnet = torch.load(path, weights_only=False)",
     "⟦torch.save⟧(net, 'a.pt')\nnet.eval()\nmodel = ⟦torch.load⟧('a.pt')",

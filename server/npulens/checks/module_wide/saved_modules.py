@@ -142,7 +142,8 @@ class _Uses:
             saved = saved.value
         variable = self._variables.get(saved)
         reads = () if variable is None else self._reads.get(variable, ())
-        return any(not _OF_MODULES.isdisjoint(self._followed(read)[0]) for read in reads)
+        asked = (parent for each in reads if (parent := self._parents.get(each)) is not None)
+        return any(isinstance(each, ast.Attribute) and each.attr in _OF_MODULES for each in asked)
 
     def _is_called(self, node: ast.expr) -> bool:
         parent = self._parents.get(node)
