@@ -75,6 +75,10 @@ def test_both_arguments_are_added() -> None:
 SCRIPT = "import random\nimport torch\nimport numpy as np\n"
 MAIN = "if __name__ == '__main__':\n    "
 UNSEEDED = [
+    "import unittest\nclass T(unittest.TestCase):\n    def setUp(self):\n"
+    "        torch.manual_seed(0)\n        f(random.random()).backward()\n"
+    + MAIN
+    + "unittest.main()",
     f"{MAIN}⟦torch.manual_seed⟧(0)\n    i = np.random.permutation(9)\n    loss(i).backward()",
     f"{MAIN}⟦torch.manual_seed⟧(args.seed)\n    i = random.choice(a)\n    loss(i).backward()",
     "def train():\n    for x in a:\n        if random.random() < 1:\n            f(x).backward()\n"

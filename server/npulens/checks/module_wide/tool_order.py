@@ -11,6 +11,7 @@ from typing import NamedTuple
 from npulens.catalog.messages import message
 from npulens.catalog.model import Finding, LocalizedText
 from npulens.catalog.tables import Catalogue
+from npulens.checks.shared_rules import TOOL_USE
 from npulens.checks.whole_module import WholeModule
 from npulens.syntax.meanings import Local, Qualified, Value, resolve
 from npulens.syntax.scopes import definitions_around
@@ -80,4 +81,4 @@ def _finding(
 ) -> Finding:
     callee = call.node.func
     arguments = {"symbol": module.source(callee), "replacement": ""}
-    return Finding(catalogue.required("npu-tool-use"), module.lines.span(callee), arguments, note)
+    return Finding(catalogue.required(TOOL_USE), module.lines.span(callee), arguments, note)
