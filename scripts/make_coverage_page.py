@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import fused_coverage
 import instrumentation_coverage
+import peer_advice_coverage
 import shape_coverage
 
 from npulens.catalog.loader import load_catalogue
@@ -47,6 +48,7 @@ FILES = {
     "affinity_api.json": "Fused operators of the NPU",
     "dynamic_shape_ops.json": "Operators with dynamic shapes",
     instrumentation_coverage.FILE: "Precision, profiling, launching, suites",
+    peer_advice_coverage.FILE: "[Advice of msTransplant](#advice-of-mstransplant)",
 }
 
 SHIM_POINTS: dict[str, tuple[str, ...] | str] = {
@@ -102,6 +104,8 @@ def rules_for(file: str, entry: str, catalogue: Catalogue) -> tuple[str, ...]:
         return _named(names, catalogue) if isinstance(names, tuple) else ()
     if file == instrumentation_coverage.FILE:
         return _named(instrumentation_coverage.rules_of(entry), catalogue)
+    if file == peer_advice_coverage.FILE:
+        return _named(peer_advice_coverage.rules_of(entry), catalogue)
     if entry in WRITTEN:
         rule = catalogue.rule_named(WRITTEN[entry])
         return () if rule is None else (rule.code,)
@@ -233,6 +237,7 @@ def entries(folder: Path) -> Iterator[tuple[str, str, str]]:
     facts = _read(folder, instrumentation_coverage.FILE)
     for entry, reason in instrumentation_coverage.entries(facts):
         yield instrumentation_coverage.FILE, entry, reason
+    yield from ((peer_advice_coverage.FILE, *pair) for pair in peer_advice_coverage.entries())
 
 
 def _read(folder: Path, name: str) -> Any:
@@ -296,18 +301,18 @@ def page(all_rows: list[Row], catalogue: Catalogue) -> str:
         f"| [{code}](rules/{code}.md) {catalogue.rules[code].name} | {count} |"
         for code, count in sorted(counted.items())
     ]
-    lines += [
-        "",
-        "## What `transfer_to_npu` leaves undone",
-        "",
-        "| point | rules |",
-        "| --- | --- |",
-    ]
-    for row in all_rows:
-        if row.file == "transfer_to_npu.md":
-            links = ", ".join(f"[{code}](rules/{code}.md)" for code in row.rules)
-            lines.append(f"| {row.entry} | {links or row.reason} |")
+    lines += _listed("What `transfer_to_npu` leaves undone", "transfer_to_npu.md", all_rows)
+    lines += _listed("Advice of msTransplant", peer_advice_coverage.FILE, all_rows)
     return "\n".join(lines) + "\n"
+
+
+def _listed(title: str, file: str, all_rows: Iterable[Row]) -> Iterator[str]:
+    """A table of each entry of a file."""
+    yield from ("", f"## {title}", "", "| point | rules |", "| --- | --- |")
+    for row in all_rows:
+        if row.file == file:
+            links = ", ".join(f"[{code}](rules/{code}.md)" for code in row.rules)
+            yield f"| {row.entry} | {links or row.reason} |"
 
 
 def _native_line() -> str:

@@ -83,7 +83,7 @@ REASONS = {
     "with torch.backends.cudnn.flags(enabled=False):\n    pass": "no-effect",
     "import apex\nstate = apex.amp": "reported-at-use",
     "from gsplat import rasterization as draw\ndraw(x)": "reported-at-import",
-    "from apex import amp": "reported-at-use",
+    "from apex import amp\nmodel = amp.initialize(model)": "reported-at-use",
     "import os\nlevel = os.environ.get('NCCL_DEBUG')": "no-effect",
     "TABLE = {'cuda': 'cuda:0', 'npu': 'npu:0'}": "npu-way-beside",
 }

@@ -23,6 +23,7 @@ from npulens.checks.intent.own_devices import outside_of_own_devices
 from npulens.checks.intent.refused_libraries import open_refused
 from npulens.checks.intent.scripted_functions import without_plain_scripts
 from npulens.checks.intent.type_only_imports import without_types_only
+from npulens.checks.module_wide.module_wide_findings import module_wide_findings
 from npulens.checks.one_code import with_one_code
 from npulens.checks.optional_code import OptionalCode
 from npulens.checks.other_files.cpp_bindings import cpp_binding_findings
@@ -227,6 +228,7 @@ def _python_findings(
         cache.shapes = ShapeReport(ranked, hotspots.hints())
     findings += shape_findings(ranked, catalogue)
     module = WholeModule(document.text, document.path, [segment.parsed for segment in segments])
+    findings += module_wide_findings(module, analysed.facts.signs, catalogue)
     ledger = Ledger(findings)
     ledger.settle(without_types_only(ledger.open, module), "type-only")
     ledger.settle(outside_of_own_devices(ledger.open, module), "library-devices")

@@ -6,6 +6,9 @@ from functools import cached_property
 from pathlib import PurePath
 from urllib.parse import unquote
 
+from npulens.syntax.bindings import bindings_of
+from npulens.syntax.scoped_nodes import ScopedNode, scoped_nodes
+from npulens.syntax.scopes import ModuleNames, ModuleScope
 from npulens.syntax.statements import ParsedText, joined
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
@@ -31,6 +34,16 @@ class WholeModule:
     def nodes(self) -> Sequence[ast.AST]:
         """The nodes of the tree, in the order of the source."""
         return list(nodes_below(self.tree))
+
+    @cached_property
+    def scope(self) -> ModuleScope:
+        """Where the names of the module are looked up."""
+        return ModuleScope(ModuleNames([bindings_of(self.tree.body, ())]), 0)
+
+    @cached_property
+    def scoped(self) -> Sequence[ScopedNode]:
+        """The nodes of the tree with their scopes, outer ones first."""
+        return list(scoped_nodes(self.tree.body, self.scope))
 
     @cached_property
     def lines(self) -> LineMap:

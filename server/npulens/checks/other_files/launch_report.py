@@ -42,9 +42,12 @@ _CHECKED_BY_MEGATRON = "CUDA_DEVICE_MAX_CONNECTIONS"
 """The port of Megatron for the NPU requests this value, too."""
 _PLAIN_VALUE = re.compile(r"[\w.,:;+/@=-]*\Z")
 _PROBED = re.compile(r"\b(?:command -v|which|type|hash)[ \t]+(?:-\w+[ \t]+)?([\w-]+)")
-_NPU_VARIABLE = re.compile(
-    r"^[ \t]*export (?:HCCL_|ASCEND_|TORCH_HCCL_|PYTORCH_NPU_|MULTI_STREAM_)\w+=", re.MULTILINE
+_FOR_NPU = re.compile(
+    r"^[ \t]*(?:export[ \t]+)?(?:HCCL_|ASCEND_|TORCH_HCCL_|PYTORCH_NPU_|MULTI_STREAM_)\w+="
+    r"|^[^#\n]*(?:/Ascend/[\w./-]*set_env\.sh|backend[= \t]+[\"']?hccl\b|\btorch_npu_run\b)",
+    re.MULTILINE,
 )
+"""What shows that a script is for NPUs: a variable, their software, the collective backend."""
 _MEGATRON = re.compile(
     r"megatron|mindspeed|tensor-model-parallel-size|pretrain_gpt|posttrain_gpt", re.IGNORECASE
 )
@@ -249,8 +252,8 @@ class LaunchReport:
 
     @cached_property
     def lacks_tuning(self) -> bool:
-        """Whether variables of the NPU are set, but none of those against a slow host."""
-        if _TUNING.search(self.text) is not None or _NPU_VARIABLE.search(self.text) is None:
+        """Whether the text is for NPUs, and sets no variable against a slow host."""
+        if _TUNING.search(self.text) is not None or _FOR_NPU.search(self.text) is None:
             return False
         # Its suites come with settings that were measured together.
         return _MEGATRON.search(self.text) is None

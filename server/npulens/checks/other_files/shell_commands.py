@@ -87,6 +87,13 @@ _IMAGE_NAME = re.compile(r"(?:^|_)(?:image|img|container|cont|docker)(?:_|\Z)", 
 _IMAGE_SCHEME = re.compile(r"(?:docker|oras|enroot|dockerd)://")
 _URL = re.compile(r"https?://")
 _TRAINING = re.compile(r"(?:train|finetune|sft)\w*\.py\b")
+_LAUNCHERS = frozenset({"torchrun", "torch_npu_run", "deepspeed"})
+_LAUNCHER_MODULES = frozenset(
+    {"torch.distributed.run", "torch.distributed.launch", "torch_npu.distributed.run"}
+)
+_FARTHEST_LAUNCHER = 6
+"""How many words may stand in a command up to its launcher: variables, `python -u -m`."""
+_ONE_PROCESS = re.compile(r"--(?:nproc[_-]per[_-]node|num_processes|num_gpus)[= ][\"']?1\b")
 _DEEPEST_SCRIPT = 3
 _NOT_TAKEN = re.compile(
     r"--(?:no-(?:binary|extra|group|[\w-]+-package)|only-(?:binary|group)|exclude[\w-]*)\Z"
@@ -200,25 +207,33 @@ def normal_name(name: str) -> str:
 
 
 def _untuned(commands: Sequence[Command], report: LaunchReport) -> None:
-    """A training script that sets variables of the NPU, but none of those against a slow host."""
+    """A script that trains with several processes on NPUs, and tunes nothing for the host."""
     text = report.text
     if not report.lacks_tuning:
         return
     launchers: list[Span] = []
     for command in commands:
         words = [text[slice(*word.span)] for word in command.words]
-        if not words:
-            continue
-        if words[0] in ("source", ".") and not any("set_env.sh" in word for word in words):
+        if words[:1] in (["source"], ["."]) and not any("set_env.sh" in word for word in words):
             return  # what that file sets is not known
-        if any(word.endswith("torchrun") for word in words[:3]) and any(
-            _TRAINING.search(word) for word in words
-        ):
-            place = next(index for index, word in enumerate(words) if word.endswith("torchrun"))
-            launchers.append(command.words[place].span)
+        launched = _launcher(words)
+        if launched is not None and any(map(_TRAINING.search, words)):
+            launchers.append(command.words[launched].span)
     rule = report.catalogue.rule_named("untuned-launch")
     if launchers and rule is not None:
         report.add(rule, launchers[0], [], "TASK_QUEUE_ENABLE` / `CPU_AFFINITY_CONF")
+
+
+def _launcher(words: Sequence[str]) -> int | None:
+    """Which word of a command starts several processes: `torchrun`, `-m torch.distributed.run`."""
+    if _ONE_PROCESS.search(" ".join(words)) is not None:
+        return None
+    for index, word in enumerate(words[:_FARTHEST_LAUNCHER]):
+        name = word.rpartition("/")[2]
+        is_module = index > 0 and words[index - 1] == "-m" and name in _LAUNCHER_MODULES
+        if is_module or name in _LAUNCHERS or words[index : index + 2] == ["accelerate", "launch"]:
+            return index
+    return None
 
 
 def _heredoc(command: Command, body: Span, script: _Script) -> None:

@@ -135,6 +135,7 @@ _TABLE: tuple[tuple[Check, tuple[type[ast.AST], ...]], ...] = (
     (extensions.built, (ast.Call,)),
     (extensions.called, (ast.Call,)),
     (library_calls.eight_bits, (ast.Call,)),
+    (library_calls.four_bits, (ast.Call,)),
     (library_calls.nvidia_smi, (ast.Call,)),
     (library_calls.provider_list, (ast.List,)),
     (library_calls.command_list, (ast.List,)),

@@ -18,7 +18,8 @@ _PYTHON_WORDS = (
     *("cuda", "CUDA", "nccl", "NCCL", "npulens"),
     *("#SBATCH", "srun", "--gres", "submitit", "torchrun", "slurm_(", "gpus_per_node"),
     *("sbatch", "bsub", "BSUB", "j_exclusive", "gmodel", "gmem"),
-    *("flash_att", "xformers", "_8bit", "_32bit", "OptimizerNames", "tf32", "accelerator"),
+    *("flash_att", "xformers", "_8bit", "_32bit", "4bit", "fp4", "tf32", "accelerator"),
+    *("OptimizerNames",),
     *("num_gpus", "resources_per_trial", "install_requires", "extras_require"),
 )
 _CMAKE_WORDS = (b".cu", b"CUDA", b"cuda", b"TensorRT", b"nvinfer", b"cublas", b"cudnn")
@@ -27,6 +28,7 @@ _LAUNCH_WORDS = (
     *("#SBATCH", "constraint", "horovod", "HOROVOD", "natten", "rnnt", "odec", "fused_"),
     *("nsys", "ncu", "nvprof", "nvcc", "flash", "+cu", "-cu", "/cu", "transformer"),
     *("8bit", "8_bit", "paged", "tf32", "channels_last", "strategy", "attn", "attention"),
+    *("4bit", "fp4"),
     *("quantize", "accelerator", "gres", "tres_per", "rmsprop", "tensorrt", "HCCL", "ASCEND_"),
     *("TASK_QUEUE", "torch", "TORCH", "cudnn", "CUDNN", "cublas", "CUBLAS", "xformers", "apex"),
     *("deepspeed", "colossalai", "gds-tools", "nsight", "cutensor", "cuquantum", "_32bit"),

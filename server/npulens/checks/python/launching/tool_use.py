@@ -7,6 +7,7 @@ from npulens.catalog.messages import message
 from npulens.catalog.model import Applicability, Edit, Fix, LocalizedText, Severity
 from npulens.checks.arguments import argument_of, is_spread, keyword_of
 from npulens.checks.context import Context
+from npulens.checks.shared_rules import TOOL_USE
 from npulens.checks.titles import add, use
 from npulens.syntax.meanings import Instance, Member, Qualified, qualified_names, resolve
 from npulens.syntax.scopes import Scope, function_of
@@ -173,7 +174,7 @@ def _report(
     fixes: list[Fix] | None = None,
     severity: Severity | None = None,
 ) -> None:
-    rule = context.catalogue.required("npu-tool-use")
+    rule = context.catalogue.required(TOOL_USE)
     symbol = context.source(node)
     if len(symbol) > _LONGEST or "\n" in symbol:
         symbol = symbol.partition("(")[0].partition("\n")[0]

@@ -13,6 +13,8 @@ from npulens.syntax.meanings import Literal, qualified_names, resolve
 from npulens.syntax.scopes import Scope, definitions_around, function_of
 from npulens.text.spans import Span
 
+_QUANT_TYPE = "bnb_4bit_quant_type"
+_OF_HUB = frozenset({"transformers", "diffusers", "peft"})
 _RUNNERS = frozenset(
     {
         "os.popen",
@@ -47,6 +49,34 @@ def eight_bits(node: ast.Call, scope: Scope, context: Context) -> None:
         severity = None if isinstance(value, ast.Constant) else Severity.INFO  # it may be off
         span = context.span(keyword)
         context.report(entry.rule, span, "load_in_8bit", [], note=entry.note, severity=severity)
+
+
+def four_bits(node: ast.Call, scope: Scope, context: Context) -> None:
+    """`BitsAndBytesConfig(load_in_4bit=True)`, which is FP4 unless another type is given."""
+    given = {keyword.arg: keyword for keyword in node.keywords}
+    asked, entry = given.get("load_in_4bit"), context.catalogue.libraries.get("load_in_4bit")
+    if asked is None or entry is None or None in given or _QUANT_TYPE in given:
+        return
+    is_on = isinstance(asked.value, ast.Constant) and asked.value.value is True
+    names = qualified_names(node.func, scope)
+    if not is_on or not any(map(_is_of_transformers, names)) or "quantization_config" in given:
+        return
+    if _is_in_skipped_test(scope, context):
+        return
+    end = context.span(asked).end
+    argument = f'{_QUANT_TYPE}="nf4"'
+    fixes = []
+    if names[0].endswith("Config"):  # models take the configuration only
+        edit = Edit(Span(end, end), f", {argument}")
+        fixes.append(Fix(use(argument), Applicability.UNSAFE, (edit,)))
+    context.report(entry.rule, context.span(asked), "load_in_4bit", fixes, note=entry.note)
+
+
+def _is_of_transformers(name: str) -> bool:
+    """Whether a function takes settings of bitsandbytes as transformers and diffusers do."""
+    package, _, function = name.rpartition(".")
+    root = package.partition(".")[0]
+    return root in _OF_HUB and function in ("BitsAndBytesConfig", "from_pretrained")
 
 
 def _is_in_skipped_test(scope: Scope, context: Context) -> bool:
