@@ -92,6 +92,62 @@ def test_a_script_is_migrated_run_and_compared_in_a_copy() -> None:
     assert (agreed["agreement"], agreed["codes"]) == ("confirmed", ["NPU802"])
 
 
+@pytest.mark.usefixtures("here")
+def test_arguments_name_the_npu_in_the_migrated_run_alone() -> None:
+    write("train.py", TRAIN.replace('default="cuda"', "required=True"))
+    arguments = ("train.py", "--", "--device=cuda")
+    code, found = verify("--steps", "2", "--compare", *arguments)
+    assert (code, found["outcome"]) == (0, "limit-reached"), found
+    assert found["arguments"] == ["--device=npu"]
+    assert found["comparison"]["divergence"] is None
+    assert not found["comparison"]["problem"]
+    done = command("verify", "--steps", "2", *arguments, timeout=300)
+    assert b"`--device=cuda` became `--device=npu`" in done.stdout
+
+
+@pytest.mark.usefixtures("here")
+def test_a_run_has_the_folder_that_is_given() -> None:
+    """What lies beside it is copied, too."""
+    Path("data").mkdir()
+    write("data/steps", "2")
+    Path("tools").mkdir()
+    source = TRAIN.replace("default=3", "default=int(open('../data/steps').read())")
+    write("tools/train.py", source)
+    code, found = verify("--steps", "0", "tools/train.py")
+    assert (code, found["outcome"]) == (5, "needs-file"), found
+    code, found = verify("--steps", "0", "--cwd", "tools", "tools/train.py")
+    assert (code, found["outcome"], found["steps"]) == (0, "passed", 2), found
+    refused = command("verify", "--cwd", "..", "tools/train.py")
+    assert refused.returncode == 2
+    assert b"does not lie in the project" in refused.stderr
+    refused = command("verify", "--cwd", "nowhere", "tools/train.py")
+    assert refused.returncode == 2
+
+
+OFFLINE = """\
+import socket, urllib.request
+
+def weights():
+    try:
+        urllib.request.urlopen("https://weights.example/model.bin")
+    except OSError as error:
+        raise ValueError("no weights") from error
+
+with socket.create_server(("127.0.0.1", 0)) as server:
+    socket.create_connection(server.getsockname()).close()
+import torch
+weights()
+"""
+
+
+@pytest.mark.usefixtures("here")
+def test_a_run_without_the_network_tells_who_wanted_it() -> None:
+    """Whatever is made of the error on its way; connections to the machine itself are allowed."""
+    code, found = verify("--offline", write("train.py", OFFLINE))
+    assert (code, found["outcome"], found["line"]) == (5, "needs-network", 7), found
+    assert "no weights" in found["detail"]
+
+
 def write_notebook(name: str, *cells: str) -> str:
     """A notebook: text that starts with `# ` is prose, all other is code."""
     content = [

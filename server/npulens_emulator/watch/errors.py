@@ -3,7 +3,7 @@
 import builtins
 import re
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -43,6 +43,7 @@ def described(
         "source": own[-1][1].line if own else "",
         "asks_environment": bool(frames) and _asks_environment(error, frames[-1]),
         "in_emulator": bool(frames) and _is_of_emulator(frames[-1]),
+        "lacks_network": any("RefusedConnectionError" in each for each in _chain(error)),
         "reads_input": path is not None and line is not None and is_input(path, line),
     }
     if isinstance(error, SyntaxError) and (path := relative(error.filename or "<none>")):
@@ -51,6 +52,16 @@ def described(
         found |= _of_other_process(str(error), relative)
     found["message"] = found["message"][:_MAX_MESSAGE]
     return found
+
+
+def _chain(error: BaseException) -> Iterator[list[str]]:
+    """The classes of an error and of those that it was raised from, the latest first."""
+    at: BaseException | None = error
+    seen: set[int] = set()
+    while at is not None and id(at) not in seen:
+        seen.add(id(at))
+        yield [each.__name__ for each in type(at).__mro__]
+        at = at.__cause__ or at.__context__
 
 
 def _asks_environment(error: BaseException, frame: traceback.FrameSummary) -> bool:
