@@ -285,6 +285,7 @@ def check_random_numbers() -> None:
         torch.npu.manual_seed_all(7)
         close(draw(), one)
     state = torch.npu.get_rng_state()
+    assert state.shape == (16,)  # a seed and an offset
     one = torch.rand(4, device="npu")
     torch.npu.set_rng_state(state)
     close(torch.rand(4, device="npu"), one)

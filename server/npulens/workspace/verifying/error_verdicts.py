@@ -96,7 +96,9 @@ def _missing_name(error: Mapping[str, Any], result: RunResult) -> tuple[Outcome,
     if "ImportError" not in error["bases"] or full.startswith("torch."):
         return None
     module = _MODULE.search(message)
-    missing = full or error["name"] or ("" if module is None else module[1])
+    missing = (
+        full or error["name"] or error["lacks_module"] or ("" if module is None else module[1])
+    )
     if missing.startswith("torch_npu."):
         return _not_emulated(missing)
     if missing:
