@@ -99,6 +99,18 @@ def check_convolutions_train_as_on_the_cpu() -> None:
         )
 
 
+def check_groups_of_channels_that_lie_last_are_normalised() -> None:
+    x = torch.randn(2, 8, 4, 4).to(memory_format=torch.channels_last)
+    results = []
+    for device in ("cpu", "npu"):
+        given = x.detach().to(device).requires_grad_()
+        norm = nn.GroupNorm(4, 8).to(device)
+        norm(given).square().mean().backward()
+        results.append((norm(given), given.grad, norm.weight.grad))
+    for one, other in zip(*results, strict=True):
+        close(other, one)
+
+
 def check_recurrent_layers_train_as_on_the_cpu() -> None:
     for kind in (nn.LSTM, nn.GRU, nn.RNN):
         torch.manual_seed(1)

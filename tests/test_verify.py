@@ -901,6 +901,15 @@ def test_the_first_divergence(
     assert (None if found is None else (found.what, found.step)) == expected
 
 
+def test_steps_that_a_scaler_skips_are_no_difference_where_a_limit_cuts() -> None:
+    end: dict[str, Any] = {"kind": "steps", "path": None, "line": None}
+    one, other = (
+        result([1.0, 1.0, 1.0], [[1.0], [1.0]], **end),
+        result([1.0, 1.0], [[1.0], [1.0]], **end),
+    )
+    assert compare(one, other, 1e-3).divergence is None
+
+
 def test_an_original_that_stops_is_no_measure() -> None:
     stopped = result([1.0], [[1.0]], kind="error", type="ValueError", message="only GPUs")
     found = compare(stopped, result([2.0], [[1.0]]), 1e-3)
