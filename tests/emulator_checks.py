@@ -277,6 +277,16 @@ def check_devices_streams_and_events() -> None:
         end.record()
     assert start.elapsed_time(end) >= 0
     torch.npu.current_stream().wait_stream(torch.npu.default_stream())
+    for general in (torch.Stream("npu"), torch.Stream(device="npu:1")):
+        assert isinstance(general, torch.Stream) and isinstance(general, torch.npu.Stream)
+        with general:
+            assert torch.accelerator.current_stream() is general
+        torch.accelerator.current_stream().wait_stream(general)
+        general.wait_event(torch.Event("npu", enable_timing=True))
+        general.synchronize()
+    assert isinstance(general.record_event(), torch.Event)
+    assert isinstance(torch.npu.current_stream(), torch.Stream)
+    assert torch.accelerator.get_memory_info() == torch.npu.mem_get_info()
     assert torch.npu.memory_allocated() <= torch.npu.max_memory_allocated()
     assert torch.npu.mem_get_info()[0] < torch.npu.mem_get_info()[1]
     with torch.device("npu"):
