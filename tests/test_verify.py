@@ -124,6 +124,16 @@ def test_a_run_has_the_folder_that_is_given() -> None:
     assert refused.returncode == 2
 
 
+@pytest.mark.usefixtures("here")
+def test_the_script_that_is_run_starts_under_the_shim() -> None:
+    """In a package, and without a main guard, nothing else tells that it is started."""
+    Path("net").mkdir()
+    write("net/__init__.py", "")
+    write("net/train.py", TRAIN)
+    code, found = verify("--migration-style", "runtime-shim", "--steps", "0", "net/train.py")
+    assert (code, found["outcome"]) == (0, "passed"), found
+
+
 OFFLINE = """\
 import socket, urllib.request
 

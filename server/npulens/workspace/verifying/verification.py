@@ -132,7 +132,9 @@ def verify(
             copy_project(request.folder, folder)
             if request.migration is not None:
                 log_folder = work / "log"
-                fixed = request.migration.apply(request.folder, folder, log_folder, is_cancelled)
+                fixed = request.migration.apply(
+                    request.folder, folder, request.task.script, log_folder, is_cancelled
+                )
         arguments = _arguments(request)
         task = replace(request.task, arguments=arguments.run)
         migrated = _run(request, task, "npu", folder, work, apis, is_cancelled)
