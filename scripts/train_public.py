@@ -36,6 +36,7 @@ MODES: Mapping[str, list[str]] = {
 }
 """What is given to `npulens verify` for each column."""
 TRAINS = ("passed", "limit-reached")
+_NOT_RUN = "-"
 _STEPS, _SECONDS = 2, 240
 
 Results = dict[str, dict[str, dict[str, Any]]]
@@ -72,7 +73,7 @@ def main() -> None:
         if asked.results is not None:
             asked.results.write_text(json.dumps(results, indent=1), encoding="utf-8")
     if asked.results is not None or not asked.only:
-        shown = [each for each in scripts if results.get(name_of(each), {}).keys() >= MODES.keys()]
+        shown = [each for each in scripts if results.get(name_of(each))]
         PAGE.write_text(page(shown, results), encoding="utf-8")
     print(summary(list(results.values())))
 
@@ -145,10 +146,14 @@ def environment(folder: Path, script: dict[str, Any], packages: Path | None) -> 
 
 def original(found: dict[str, dict[str, Any]]) -> str:
     """Whether the original runs on the CPU: `yes`, `no`, or `differs` in its numbers."""
+    if "unsafe" not in found:
+        return _NOT_RUN
     comparison = found["unsafe"]["comparison"]
+    trains = found["unsafe"]["status"] in TRAINS
+    if trains and not found["unsafe"]["steps"]:  # without an optimizer, like the original
+        return "yes"
     if comparison is None or comparison["problem"]:
         return "no"
-    trains = found["unsafe"]["status"] in TRAINS
     return "differs" if trains and comparison["divergence"] is not None else "yes"
 
 
@@ -162,14 +167,22 @@ def in_words(found: dict[str, dict[str, Any]]) -> Iterator[str]:
 
 def summary(found: list[dict[str, dict[str, Any]]]) -> str:
     """How many train in each mode, of all and of those whose original runs on the CPU."""
-    on_cpu = [each for each in found if original(each) != "no"]
     parts = []
     for mode in MODES:
-        trained, of_cpu = (
-            sum(each[mode]["status"] in TRAINS for each in some) for some in (found, on_cpu)
-        )
-        parts.append(f"{mode} {trained} of {len(found)} ({of_cpu} of {len(on_cpu)})")
+        of_all, of_cpu = (counted(some, mode) for some in (found, on_cpu(found)))
+        parts.append(f"{mode} {of_all} ({of_cpu})")
     return "; ".join(parts)
+
+
+def on_cpu(found: list[dict[str, dict[str, Any]]]) -> list[dict[str, dict[str, Any]]]:
+    """The scripts whose original runs on the CPU."""
+    return [each for each in found if original(each) in ("yes", "differs")]
+
+
+def counted(found: list[dict[str, dict[str, Any]]], mode: str) -> str:
+    """How many train of those that were run in a mode."""
+    run = [each[mode] for each in found if mode in each]
+    return f"{sum(each['status'] in TRAINS for each in run)} of {len(run)}"
 
 
 def page(scripts: list[dict[str, Any]], results: Results) -> str:
@@ -195,15 +208,15 @@ def page(scripts: list[dict[str, Any]], results: Results) -> str:
         summary_table(found),
         "",
         "A number is that of the optimizer steps of a run that came to its end or to that limit; "
-        "`0` ran to its end and never trained. Everything else is a verdict, with its "
-        "reason below.",
+        "`0` ran to its end without an optimizer, and `-` was not run yet. Everything else is a "
+        "verdict, with its reason below.",
         "",
         "| | project | script | kind | CPU | safe | unsafe | device-agnostic | runtime-shim |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for number, (script, said) in enumerate(zip(scripts, found, strict=True), 1):
         path = "/".join([*Path(script["folder"]).parts, script["command"][0]])
-        cells = [cell(said[mode]) for mode in MODES]
+        cells = [cell(said[mode]) if mode in said else _NOT_RUN for mode in MODES]
         row = [str(number), script["project"], f"`{path}`", script["kind"], original(said), *cells]
         lines.append(f"| {' | '.join(row)} |")
     lines += ["", "## What does not train, and why", ""]
@@ -214,11 +227,9 @@ def page(scripts: list[dict[str, Any]], results: Results) -> str:
 
 def summary_table(found: list[dict[str, dict[str, Any]]]) -> str:
     """How many train, in each mode."""
-    on_cpu = [each for each in found if original(each) != "no"]
     lines = ["| train | safe | unsafe | device-agnostic | runtime-shim |", "| --- |" + " --- |" * 4]
-    for name, some in (("of all", found), ("of those that run on the CPU", on_cpu)):
-        counts = (sum(each[mode]["status"] in TRAINS for each in some) for mode in MODES)
-        lines.append(f"| {name} | {' | '.join(f'{n} of {len(some)}' for n in counts)} |")
+    for name, some in (("of all", found), ("of those that run on the CPU", on_cpu(found))):
+        lines.append(f"| {name} | {' | '.join(counted(some, mode) for mode in MODES)} |")
     return "\n".join(lines)
 
 
@@ -230,12 +241,12 @@ def cell(said: dict[str, Any]) -> str:
 def reasons(script: dict[str, Any], said: dict[str, dict[str, Any]]) -> Iterator[tuple[str, str]]:
     """What each verdict rests on that is not good, modes with the same one together."""
     texts: dict[str, list[str]] = {}
-    for mode in MODES:
+    for mode in (mode for mode in MODES if mode in said):
         found = said[mode]
         if found["status"] not in TRAINS:
             texts.setdefault(found["message"], []).append(mode)
-    comparison = said["unsafe"]["comparison"]
-    if comparison is not None and comparison["problem"]:
+    comparison = said["unsafe"]["comparison"] if "unsafe" in said else None
+    if original(said) == "no" and comparison is not None:
         problem = comparison["problem"].partition("\n")[0]
         texts.setdefault(f"the original does not run: {problem}", []).append("CPU")
     for text, modes in texts.items():

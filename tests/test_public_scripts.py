@@ -77,12 +77,12 @@ def test_the_page_shows_what_trains_and_why_the_rest_does_not() -> None:
 def test_the_page_has_every_script_and_no_verdict_without_a_reason() -> None:
     page = (ROOT / "docs" / "runs.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (\d+) \| ([^|]+) \| `([^`]+)` \|(.*)\|$", page, re.MULTILINE)
-    assert rows
+    assert len(rows) >= 30
     known = {each["project"] for each in VERIFIED}
-    words = {each.value for each in Status} | {"refused"}
+    words = {each.value for each in Status} | {"refused", "-"}
     for number, project, _, cells in rows:
         assert project in known
         verdicts = [cell.strip() for cell in cells.split("|")][-4:]
         assert all(verdict.isdecimal() or verdict in words for verdict in verdicts)
-        if not all(verdict.isdecimal() for verdict in verdicts):
+        if any(verdict in words - {"-"} for verdict in verdicts):
             assert re.search(rf"^- {number}, ", page, re.MULTILINE)
