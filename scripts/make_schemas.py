@@ -223,6 +223,8 @@ def verify_schema() -> Schema:
         "detail": text,
         "style": or_null(one_of(MigrationStyle)),
         "fixed": COUNT,
+        "arguments": lists(text),
+        "arguments_left": lists(objects({"argument": text, "message": text})),
         "steps": COUNT,
         "losses": lists(number),
         "tests": or_null(objects(tests)),

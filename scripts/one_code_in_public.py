@@ -29,6 +29,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from public_scripts.manifest import public_scripts, unpack
+
 HERE = Path(__file__).resolve().parent
 SERVER = HERE.parent / "server"
 _NUMBER = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
@@ -72,9 +74,8 @@ def main() -> None:
     parser.add_argument("--packages", type=Path, metavar="FOLDER")
     parser.add_argument("--only", default="", metavar="TEXT", help="scripts whose names have it")
     asked = parser.parse_args()
-    scripts = json.loads((HERE / "public_scripts" / "scripts.json").read_text(encoding="utf-8"))
     agreeing = tried_scripts = 0
-    for script in scripts:
+    for script in public_scripts("one-code"):
         name = " ".join([script["project"], script["folder"], script["command"][0]])
         clone = asked.clones / script["project"].partition("/")[2]
         if asked.only not in name:
@@ -94,7 +95,7 @@ def tried(clone: Path, script: dict[str, Any], packages: Path | None) -> dict[st
     """What comes of one script, by device."""
     with tempfile.TemporaryDirectory() as scratch:
         before, after = Path(scratch, "before"), Path(scratch, "after")
-        unpack(clone, script, before)
+        unpack(clone, script, before, packages)
         shutil.copytree(before, after)
         write(after)
 
@@ -109,20 +110,6 @@ def tried(clone: Path, script: dict[str, Any], packages: Path | None) -> dict[st
             "CUDA": compared(on(before, "CUDA"), on(after, "CUDA")),
             "NPU": compared_on_npu(on(after, "NPU"), host, lambda: on(before, "shim")),
         }
-
-
-def unpack(clone: Path, script: dict[str, Any], folder: Path) -> None:
-    """Put a script's folder into another, with the data that it reads."""
-    folder.mkdir()
-    files = [f"{script['folder']}/{each}" for each in ["*.py", *script.get("files", [])]]
-    archive = ["git", "-C", str(clone), "archive", script["commit"], "--", *files]
-    packed = subprocess.run(archive, capture_output=True, check=True).stdout
-    depth = f"--strip-components={len(Path(script['folder']).parts)}"
-    subprocess.run(["tar", "x", "-C", str(folder), depth], input=packed, check=True)
-    (folder / "results").mkdir(exist_ok=True)
-    maker = [sys.executable, str(HERE / "public_scripts" / "made_up.py"), str(folder)]
-    given = json.dumps(script.get("data", {}))
-    subprocess.run(maker, input=given, text=True, check=True)
 
 
 def write(folder: Path) -> None:
@@ -170,7 +157,7 @@ def started(
         **os.environ,
         **given,
         "PYTHONPATH": os.pathsep.join(map(str, paths)),
-        "NPULENS_PUBLIC_SCRIPT": "1",
+        "NPULENS_PUBLIC_SCRIPT": "compared",
         "MPLBACKEND": "Agg",
         "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1",  # scripts load whole models
         "OMP_NUM_THREADS": "1",  # sums of several threads differ from run to run

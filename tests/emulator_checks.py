@@ -99,6 +99,18 @@ def check_convolutions_train_as_on_the_cpu() -> None:
         )
 
 
+def check_groups_of_channels_that_lie_last_are_normalised() -> None:
+    x = torch.randn(2, 8, 4, 4).to(memory_format=torch.channels_last)
+    results = []
+    for device in ("cpu", "npu"):
+        given = x.detach().to(device).requires_grad_()
+        norm = nn.GroupNorm(4, 8).to(device)
+        norm(given).square().mean().backward()
+        results.append((norm(given), given.grad, norm.weight.grad))
+    for one, other in zip(*results, strict=True):
+        close(other, one)
+
+
 def check_recurrent_layers_train_as_on_the_cpu() -> None:
     for kind in (nn.LSTM, nn.GRU, nn.RNN):
         torch.manual_seed(1)
@@ -265,6 +277,16 @@ def check_devices_streams_and_events() -> None:
         end.record()
     assert start.elapsed_time(end) >= 0
     torch.npu.current_stream().wait_stream(torch.npu.default_stream())
+    for general in (torch.Stream("npu"), torch.Stream(device="npu:1")):
+        assert isinstance(general, torch.Stream) and isinstance(general, torch.npu.Stream)
+        with general:
+            assert torch.accelerator.current_stream() is general
+        torch.accelerator.current_stream().wait_stream(general)
+        general.wait_event(torch.Event("npu", enable_timing=True))
+        general.synchronize()
+    assert isinstance(general.record_event(), torch.Event)
+    assert isinstance(torch.npu.current_stream(), torch.Stream)
+    assert torch.accelerator.get_memory_info() == torch.npu.mem_get_info()
     assert torch.npu.memory_allocated() <= torch.npu.max_memory_allocated()
     assert torch.npu.mem_get_info()[0] < torch.npu.mem_get_info()[1]
     with torch.device("npu"):
@@ -285,6 +307,7 @@ def check_random_numbers() -> None:
         torch.npu.manual_seed_all(7)
         close(draw(), one)
     state = torch.npu.get_rng_state()
+    assert state.shape == (16,)  # a seed and an offset
     one = torch.rand(4, device="npu")
     torch.npu.set_rng_state(state)
     close(torch.rand(4, device="npu"), one)

@@ -294,6 +294,12 @@ def test_a_parameter_may_be_the_cpu() -> None:
     assert {fix.applicability for each in found for fix in each.fixes} == {Applicability.UNSAFE}
 
 
+def test_a_parameter_that_may_be_empty_is_no_device() -> None:
+    """`torch.device("")` is refused: the text chooses no device, and the default stays."""
+    source = 'def chosen(device=""):\n    return str(device).replace("cuda:", "")\n'
+    assert "torch.device(device)" not in written(source)
+
+
 def test_a_parameter_is_the_device_of_its_function() -> None:
     text = written("def f(x, device):\n    return x.cuda()\n")
     assert "return x.to(device)" in text

@@ -92,6 +92,72 @@ def test_a_script_is_migrated_run_and_compared_in_a_copy() -> None:
     assert (agreed["agreement"], agreed["codes"]) == ("confirmed", ["NPU802"])
 
 
+@pytest.mark.usefixtures("here")
+def test_arguments_name_the_npu_in_the_migrated_run_alone() -> None:
+    write("train.py", TRAIN.replace('default="cuda"', "required=True"))
+    arguments = ("train.py", "--", "--device=cuda")
+    code, found = verify("--steps", "2", "--compare", *arguments)
+    assert (code, found["outcome"]) == (0, "limit-reached"), found
+    assert found["arguments"] == ["--device=npu"]
+    assert found["comparison"]["divergence"] is None
+    assert not found["comparison"]["problem"]
+    done = command("verify", "--steps", "2", *arguments, timeout=300)
+    assert b"`--device=cuda` became `--device=npu`" in done.stdout
+
+
+@pytest.mark.usefixtures("here")
+def test_a_run_has_the_folder_that_is_given() -> None:
+    """What lies beside it is copied, too."""
+    Path("data").mkdir()
+    write("data/steps", "2")
+    Path("tools").mkdir()
+    source = TRAIN.replace("default=3", "default=int(open('../data/steps').read())")
+    write("tools/train.py", source)
+    code, found = verify("--steps", "0", "tools/train.py")
+    assert (code, found["outcome"]) == (5, "needs-file"), found
+    code, found = verify("--steps", "0", "--cwd", "tools", "tools/train.py")
+    assert (code, found["outcome"], found["steps"]) == (0, "passed", 2), found
+    refused = command("verify", "--cwd", "..", "tools/train.py")
+    assert refused.returncode == 2
+    assert b"does not lie in the project" in refused.stderr
+    refused = command("verify", "--cwd", "nowhere", "tools/train.py")
+    assert refused.returncode == 2
+
+
+@pytest.mark.usefixtures("here")
+def test_the_script_that_is_run_starts_under_the_shim() -> None:
+    """In a package, and without a main guard, nothing else tells that it is started."""
+    Path("net").mkdir()
+    write("net/__init__.py", "")
+    write("net/train.py", TRAIN)
+    code, found = verify("--migration-style", "runtime-shim", "--steps", "0", "net/train.py")
+    assert (code, found["outcome"]) == (0, "passed"), found
+
+
+OFFLINE = """\
+import socket, urllib.request
+
+def weights():
+    try:
+        urllib.request.urlopen("https://weights.example/model.bin")
+    except OSError as error:
+        raise ValueError("no weights") from error
+
+with socket.create_server(("127.0.0.1", 0)) as server:
+    socket.create_connection(server.getsockname()).close()
+import torch
+weights()
+"""
+
+
+@pytest.mark.usefixtures("here")
+def test_a_run_without_the_network_tells_who_wanted_it() -> None:
+    """Whatever is made of the error on its way; connections to the machine itself are allowed."""
+    code, found = verify("--offline", write("train.py", OFFLINE))
+    assert (code, found["outcome"], found["line"]) == (5, "needs-network", 7), found
+    assert "no weights" in found["detail"]
+
+
 def write_notebook(name: str, *cells: str) -> str:
     """A notebook: text that starts with `# ` is prose, all other is code."""
     content = [
@@ -285,15 +351,19 @@ STOPS = {
         "import numpy, torch, torch_npu\n\ntorch.npu.FloatTensor(numpy.float32(3))\n",
         *("emulator-failed", 4, 3, "TypeError"),
     ),
-    "device-of-a-group": Stop(
-        "import torch, torch_npu\nimport torch.distributed as dist\n"
-        "dist.init_process_group('hccl', device_id=torch.device('npu', 0))\n",
-        *("not-emulated", 4, 3, "No backend type", ("--processes", "1")),
+    "storage-that-grows": Stop(
+        "import torch, torch_npu\n\ntorch.ones(2).npu().untyped_storage().resize_(64)\n",
+        *("not-emulated", 4, 3, "do not grow"),
     ),
     "data-parallel": Stop(
         "import torch, torch_npu\nmodel = torch.nn.Linear(2, 2).npu()\n"
         "model = torch.nn.DataParallel(model, [0, 0])\nmodel(torch.ones(4, 2).npu())\n",
         *("unsupported", 1, 4, "torch.nn.DataParallel"),
+    ),
+    "module-that-is-asked-for-otherwise": Stop(
+        "try:\n    import fused_things\nexcept ImportError:\n"
+        "    raise ImportError('install it from https://github.com/nvidia/fused')\n",
+        *("needs-module", 5, 4, "fused_things"),
     ),
     "library-that-asks-for-another": Stop(
         "raise ImportError('tracking needs wandb: pip install wandb')\n",
@@ -578,6 +648,77 @@ def test_collectives_reduce_as_they_are_told() -> None:
     assert (code, found["outcome"]) == (0, "ran"), found
 
 
+SHARDED = """\
+import torch, torch_npu
+import torch.distributed as dist
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import Replicate, Shard, distribute_tensor
+from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+
+rank = int(__import__("os").environ["RANK"])
+torch.npu.set_device(rank)
+dist.init_process_group("hccl", device_id=torch.device("npu", rank))
+mesh = init_device_mesh("npu", (1, 2), mesh_dim_names=("data", "model"))
+
+whole = torch.arange(8.0).view(4, 2)
+parts = distribute_tensor(whole.npu(), mesh["model"], [Shard(0)])
+assert parts.to_local().tolist() == whole[2 * rank : 2 * rank + 2].tolist()
+assert parts.redistribute(placements=[Replicate()]).to_local().tolist() == whole.tolist()
+assert (parts * 2).sum().full_tensor().item() == 56
+
+torch.manual_seed(7)
+drawn = torch.distributed.tensor.rand(4, 2, device_mesh=mesh["model"], placements=[Shard(0)])
+drawn = drawn.full_tensor()
+assert not torch.equal(drawn[:2], drawn[2:])
+given = [torch.empty_like(drawn) for _ in range(2)]
+dist.all_gather(given, drawn)
+assert torch.equal(*given)
+
+def mlp(device="cpu"):
+    torch.manual_seed(1)
+    layers = torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2)
+    return torch.nn.Sequential(*layers).to(device)
+
+def trained(model, x):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        optimizer.zero_grad()
+        model(x).square().mean().backward()
+        optimizer.step()
+    return [getattr(p, "full_tensor", p.detach)().cpu() for p in model.parameters()]
+
+x = torch.linspace(-1, 1, 24).view(6, 4)
+expected = trained(mlp("npu"), x.npu())
+sharded = mlp("npu")
+for layer in (sharded[0], sharded[2], sharded):
+    fully_shard(layer, mesh=mesh["model"])
+plan = {"0": ColwiseParallel(), "2": RowwiseParallel()}
+for model in (sharded, parallelize_module(mlp("npu"), mesh["model"], plan)):
+    for one, other in zip(expected, trained(model, x.npu())):
+        torch.testing.assert_close(one, other)
+
+received = torch.empty(2).npu()
+sent = torch.full((2,), float(rank)).npu()
+other = 1 - rank
+operations = [dist.P2POp(dist.isend, sent, other), dist.P2POp(dist.irecv, received, other)]
+for work in dist.batch_isend_irecv(operations):
+    work.wait()
+assert received.tolist() == [other, other]
+swapped = [torch.empty(1).npu(), torch.empty(1).npu()]
+dist.all_to_all(swapped, list(torch.tensor([10.0 * rank, 10.0 * rank + 1]).npu().chunk(2)))
+assert [each.item() for each in swapped] == [rank, 10 + rank]
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.usefixtures("here")
+def test_meshes_sharded_parameters_and_tensor_parallelism_work() -> None:
+    options = ("--as-is", "--steps", "0", "--seconds", "120", "--processes", "2")
+    code, found = verify(*options, write("train.py", SHARDED))
+    assert (code, found["outcome"]) == (0, "passed"), found
+
+
 TESTED = """\
 import torch
 
@@ -768,6 +909,15 @@ def test_the_first_divergence(
 ) -> None:
     found = compare(result(*original), result(*migrated), 1e-3).divergence
     assert (None if found is None else (found.what, found.step)) == expected
+
+
+def test_steps_that_a_scaler_skips_are_no_difference_where_a_limit_cuts() -> None:
+    end: dict[str, Any] = {"kind": "steps", "path": None, "line": None}
+    one, other = (
+        result([1.0, 1.0, 1.0], [[1.0], [1.0]], **end),
+        result([1.0, 1.0], [[1.0], [1.0]], **end),
+    )
+    assert compare(one, other, 1e-3).divergence is None
 
 
 def test_an_original_that_stops_is_no_measure() -> None:

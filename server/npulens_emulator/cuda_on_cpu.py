@@ -91,6 +91,10 @@ _ZERO = """current_device memory_allocated max_memory_allocated memory_reserved 
 memory_cached max_memory_cached utilization""".split()
 
 
+_VERSION = "12.8"
+"""What scripts read that choose by the release of CUDA."""
+
+
 class _Cuda(ModuleType):
     """`torch.cuda` of a machine whose only GPU is the CPU; the rest is that of PyTorch."""
 
@@ -142,6 +146,8 @@ def apply() -> None:
     pinning.patch()
     Redirection("cpu", "gloo").apply(cuda)
     sys.modules["torch.cuda"] = cuda
+    version: Any = torch.version
+    version.cuda = _VERSION
     tensor: Any = torch.Tensor
     module: Any = torch.nn.Module
     tensor.cuda = module.cuda = _itself

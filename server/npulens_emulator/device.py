@@ -56,9 +56,11 @@ def register(module: ModuleType) -> None:
 def _register_whole(aten: Any) -> None:
     """Operators that run as one, where PyTorch would take them apart.
 
-    Those on lists would run tensor by tensor; `mse_loss` would complain of a shape of its own.
+    Those on lists would run tensor by tensor; `mse_loss` would complain of a shape of its own, and
+    `native_group_norm` of images whose channels lie last.
     """
-    aten.impl("mse_loss", _bound(torch.ops.aten.mse_loss.default), _KEY)
+    for overload in (torch.ops.aten.mse_loss.default, torch.ops.aten.native_group_norm.default):
+        aten.impl(overload.__name__.partition(".")[0], _bound(overload), _KEY)
     for full in _C._dispatch_get_all_op_names():
         if not full.startswith("aten::_foreach_"):
             continue

@@ -59,9 +59,35 @@ class ProcessGroupHCCL(_dist.ProcessGroup):  # type: ignore[misc]
         super().__init__(rank, size)
         self._gloo = _dist.ProcessGroupGloo(store, rank, size, timeout)
         self._rank, self._size = rank, size
+        self._name = self._description = ""
 
     def getBackendName(self) -> str:  # noqa: N802 - the name in PyTorch
         return "hccl"
+
+    def setGroupName(self, name: str) -> None:  # noqa: N802
+        self._name = name
+
+    def getGroupName(self) -> str:  # noqa: N802
+        return self._name
+
+    def setGroupDesc(self, description: str) -> None:  # noqa: N802
+        self._description = description
+
+    def getGroupDesc(self) -> str:  # noqa: N802
+        return self._description
+
+    @property
+    def _device_types(self) -> list[torch.device]:
+        return [torch.device("npu")]
+
+    def _get_backend(self, device: Any) -> "ProcessGroupHCCL":
+        """What is asked for the backend of a device is this, too."""
+        return self
+
+    @property
+    def supports_splitting(self) -> bool:
+        """Groups are made anew."""
+        return False
 
     def rank(self) -> int:
         return self._rank
@@ -125,6 +151,13 @@ class ProcessGroupHCCL(_dist.ProcessGroup):  # type: ignore[misc]
 
     all_gather_single = _allgather_base
 
+    def allgather_into_tensor_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
+        for output, source in zip(outputs, inputs, strict=True):
+            self._allgather_base(output, source, opts)
+        return FinishedWork(outputs)
+
+    all_gather_single_coalesced = allgather_into_tensor_coalesced
+
     def gather(self, outputs: Any, inputs: Any, opts: Any) -> Any:
         return self._run("gather", outputs, _lowered(outputs), _lowered(inputs), opts)
 
@@ -140,6 +173,13 @@ class ProcessGroupHCCL(_dist.ProcessGroup):  # type: ignore[misc]
 
     reduce_scatter_single = _reduce_scatter_base
 
+    def reduce_scatter_tensor_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
+        for output, source in zip(outputs, inputs, strict=True):
+            self._reduce_scatter_base(output, source, opts)
+        return FinishedWork(outputs)
+
+    reduce_scatter_single_coalesced = reduce_scatter_tensor_coalesced
+
     def reduce_scatter(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
         for output, parts in zip(outputs, inputs, strict=True):
             whole = torch.stack(_lowered(parts))
@@ -154,14 +194,31 @@ class ProcessGroupHCCL(_dist.ProcessGroup):  # type: ignore[misc]
 
     all_to_all_single = alltoall_base
 
+    def alltoall(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
+        sources = _lowered(inputs)
+        received = torch.cat([output.reshape(-1) for output in _lowered(outputs)])
+        to, of = ([each.numel() for each in some] for some in (outputs, inputs))
+        sent = torch.cat([source.reshape(-1) for source in sources])
+        self._gloo.alltoall_base(received, sent, to, of, _dist.AllToAllOptions()).wait()
+        for output, part in zip(_lowered(outputs), torch.split(received, to), strict=True):
+            output.copy_(part.view(output.shape))
+        return FinishedWork(outputs)
+
     def send(self, tensors: Any, target: int, tag: int = 0) -> Any:
-        return self._run("send", tensors, _lowered(tensors), target, tag)
+        """Others may have to send first: who waits for it is the caller."""
+        return self._gloo.send(_lowered(tensors), target, tag)
 
     def recv(self, tensors: Any, source: int, tag: int = 0) -> Any:
-        return self._run("recv", tensors, _lowered(tensors), source, tag)
+        return self._gloo.recv(_lowered(tensors), source, tag)
 
     def recv_anysource(self, tensors: Any, tag: int = 0) -> Any:
-        return self._run("recv_anysource", tensors, _lowered(tensors), tag)
+        return self._gloo.recv_anysource(_lowered(tensors), tag)
+
+    def _start_coalescing(self, device: Any) -> None:
+        """Nothing is gathered: each call is done at once."""
+
+    def _end_coalescing(self, device: Any) -> Any:
+        return FinishedWork(None)
 
     def barrier(self, opts: Any = None) -> Any:
         return self._run("barrier", None, _dist.BarrierOptions())

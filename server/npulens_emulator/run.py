@@ -7,6 +7,7 @@ The `settings.json` in FOLDER also says
 - `script` or `module`: what to run, and `arguments`;
 - `cells`: if the script is a notebook, the Python of its cells, each with its first line;
 - `root` and `original`: the folder of the user's code and the one it was copied from;
+- `offline`: whether connections to other machines are refused;
 - `memory`: how many bytes of data the process may have, or null.
 
 PyTorch loads the emulated NPU by itself when it is imported.
@@ -22,6 +23,7 @@ from typing import Any
 
 from npulens_emulator.notebook import run_cells
 from npulens_emulator.watch.lines import watch_lines
+from npulens_emulator.watch.network import refuse_network
 from npulens_emulator.watch.record import Record, record
 from npulens_emulator.watch.standard_input import watch_input
 
@@ -36,6 +38,7 @@ def main() -> None:
     ours.is_main = True
     settings = ours.settings
     watch_input(ours)
+    refuse_network(ours)
     watch_lines(ours)
     _limit_memory(settings["memory"])
     _find_the_copy(settings)

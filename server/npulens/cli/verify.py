@@ -1,6 +1,7 @@
 """`npulens verify`."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,7 @@ Examples:
   npulens verify train.py --steps 10 --compare
   npulens verify notebook.ipynb --unsafe-fixes
   npulens verify --processes 2 train_ddp.py
+  npulens verify --cwd tools --offline tools/train.py -- --device cuda
   npulens verify -m pytest -- tests/test_model.py -k train
 
 Exit codes: 0 it ran to its end on the emulated NPU or to a limit that you gave, 1 it fails as it
@@ -61,6 +63,8 @@ script needs a module, a file, an argument or the like."""
 )
 @click.option("--memory", type=click.IntRange(min=256), help="MiB of data a process may have.")
 @click.option("--processes", type=click.IntRange(min=1), help="Start so many, as torchrun would.")
+@click.option("--cwd", metavar="FOLDER", help="Run in this folder of the project.")
+@click.option("--offline", is_flag=True, help="Refuse connections to other machines.")
 @click.option("--as-is", is_flag=True, help="Do not migrate first; it is migrated already.")
 @unsafe_option
 @click.option("--here", is_flag=True, help="Run in the folder itself, as it is, not in a copy.")
@@ -91,6 +95,8 @@ def verify(
     seconds: float | None,
     memory: int | None,
     processes: int | None,
+    cwd: str | None,
+    offline: bool,
     as_is: bool,
     unsafe_fixes: bool,
     here: bool,
@@ -117,6 +123,8 @@ def verify(
 
     usual = 0 if module == "pytest" else 3  # tests are to run to their end
     folder, task = _task(script, module, arguments, processes)
+    if cwd is not None:
+        folder, task = _placed(folder, task, cwd)
     chosen = settings((str(folder),), config, options)
     request = Request(
         folder=folder,
@@ -127,6 +135,7 @@ def verify(
         in_place=here,
         tolerance=tolerance if compare else None,
         with_agreement=agreement,
+        offline=offline,
     )
     try:
         found = verify(request, chosen.catalogue)
@@ -158,6 +167,21 @@ def _task(
         _require_notebook(script, path)
     folder = here if path.is_relative_to(here) else path.parent
     return folder, Task(path.relative_to(folder).as_posix(), None, arguments, processes)
+
+
+def _placed(folder: Path, task: "Task", cwd: str) -> tuple[Path, "Task"]:
+    """The same with the folder to run in, which has to be part of the project.
+
+    A script that does not lie in the current folder would be a project of its own.
+    """
+    from npulens.catalog.messages import about, message
+
+    place = Path(os.path.realpath(cwd))
+    if not place.is_dir():
+        raise Refusal(about(cwd, message("error.no-such-folder")))
+    if not place.is_relative_to(folder):
+        raise Refusal(about(cwd, message("error.outside-of-project", folder=folder)))
+    return folder, replace(task, place=place.relative_to(folder).as_posix())
 
 
 def _require_notebook(script: str, path: Path) -> None:

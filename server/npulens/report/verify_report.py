@@ -45,6 +45,14 @@ def _details(found: Verification, language: Language) -> Iterator[str]:
         fixed = message("verify.fixed", count=found.fixed, style=style)
         nothing = message("verify.nothing-fixed", style=style)
         yield (fixed if found.fixed else nothing).in_language(language)
+    for given, became in found.arguments.changed:
+        yield printable(
+            message("verify.argument-changed", given=given, became=became).in_language(language)
+        )
+    for argument, finding in found.arguments.left:
+        why = finding.message(language)
+        left = message("verify.argument-left", argument=argument, why=why)
+        yield printable(left.in_language(language))
     if found.tests is not None and found.tests.failed:
         yield message("verify.failed-tests").in_language(language)
         for test in found.tests.failed:
@@ -109,6 +117,11 @@ def as_json(found: Verification, language: Language) -> str:
         "detail": found.verdict.detail,
         "style": None if found.style is None else found.style.value,
         "fixed": found.fixed,
+        "arguments": list(found.arguments.run),
+        "arguments_left": [
+            {"argument": argument, "message": finding.message(language)}
+            for argument, finding in found.arguments.left
+        ],
         "steps": found.steps,
         "losses": list(found.losses),
         "tests": None if found.tests is None else _tests(found.tests, language),

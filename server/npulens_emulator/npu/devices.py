@@ -105,9 +105,13 @@ def get_device_name(device_name: Any = None) -> str:
     return NAME
 
 
+class _NPUDeviceProperties(SimpleNamespace):
+    """What is known of an NPU."""
+
+
 def get_device_properties(device_name: Any = None) -> SimpleNamespace:
     """What is known of an NPU; the figures are those of an A2."""
-    return SimpleNamespace(
+    return _NPUDeviceProperties(
         name=get_device_name(device_name),
         total_memory=TOTAL_MEMORY,
         cube_core_num=24,

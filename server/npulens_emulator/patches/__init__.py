@@ -9,6 +9,7 @@ from npulens_emulator.patches import (
     pinning,
     placing,
     storages,
+    streams,
     types,
 )
 
@@ -16,6 +17,7 @@ from npulens_emulator.patches import (
 def apply(npu: ModuleType) -> None:
     """Apply all to PyTorch, of which `torch.npu` becomes the module."""
     accelerator.patch(npu)
+    streams.patch(npu)
     storages.patch()
     pinning.patch()
     generator.patch()

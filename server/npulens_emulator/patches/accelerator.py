@@ -6,6 +6,7 @@ from typing import Any
 import torch
 
 _RENAMED = {
+    "get_memory_info": "mem_get_info",
     "set_device_index": "set_device",
     "set_device_idx": "set_device",
     "current_device_index": "current_device",
@@ -19,6 +20,7 @@ _SHARED = (
     "memory_reserved",
     "max_memory_reserved",
     "reset_peak_memory_stats",
+    "memory_stats",
     "current_stream",
     "set_stream",
 )

@@ -1,8 +1,11 @@
 """Calls of CUDA interfaces in the user's code."""
 
 import functools
+import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import torch
@@ -10,6 +13,7 @@ import torch
 from npulens_emulator.watch.record import Record
 
 Function = Callable[..., Any]
+_PYTORCH = str(Path(torch.__file__).parent) + os.sep
 
 
 def watch_cuda(record: Record) -> None:
@@ -38,6 +42,17 @@ def watch_cuda(record: Record) -> None:
 def _direct(record: Record) -> tuple[str, int] | None:
     """The line that calls the watched function, if the user's code does so itself."""
     frame = sys._getframe(2)
+    path = record.relative(frame.f_code.co_filename)
+    return None if path is None else (path, frame.f_lineno)
+
+
+def _behind_pytorch(record: Record) -> tuple[str, int] | None:
+    """The line that has called PyTorch, if it is one of the user's code and not of a library."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename.startswith(_PYTORCH):
+        frame = frame.f_back
+    if frame is None:
+        return None
     path = record.relative(frame.f_code.co_filename)
     return None if path is None else (path, frame.f_lineno)
 
@@ -71,7 +86,7 @@ def _watch_device(record: Record, owner: Any, label: str) -> None:
     def made(self: Any, *args: Any, **kwargs: Any) -> None:
         device = args[0] if args else kwargs.get("device_type", kwargs.get("device", "cuda"))
         if isinstance(device, str) and device.startswith("cuda"):
-            place = record.place_of(sys._getframe(1))
+            place = _behind_pytorch(record)
             if place is not None:
                 path, line = place
                 record.cuda_calls[(path, line, label)] += 1

@@ -3,7 +3,7 @@
 import builtins
 import re
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -35,7 +35,7 @@ def described(
     path, line = (own[-1][0], own[-1][1].lineno) if own else (None, None)
     found: dict[str, Any] = {
         "type": type(error).__name__,
-        "bases": [each.__name__ for each in type(error).__mro__],
+        "bases": _names(error),
         "message": str(error),
         "name": getattr(error, "name", None) or getattr(error, "filename", None),
         "path": path,
@@ -43,6 +43,8 @@ def described(
         "source": own[-1][1].line if own else "",
         "asks_environment": bool(frames) and _asks_environment(error, frames[-1]),
         "in_emulator": bool(frames) and _is_of_emulator(frames[-1]),
+        "lacks_network": any("RefusedConnectionError" in _names(each) for each in _chain(error)),
+        "lacks_module": _lacking_module(error),
         "reads_input": path is not None and line is not None and is_input(path, line),
     }
     if isinstance(error, SyntaxError) and (path := relative(error.filename or "<none>")):
@@ -51,6 +53,28 @@ def described(
         found |= _of_other_process(str(error), relative)
     found["message"] = found["message"][:_MAX_MESSAGE]
     return found
+
+
+def _names(error: BaseException) -> list[str]:
+    return [each.__name__ for each in type(error).__mro__]
+
+
+def _lacking_module(error: BaseException) -> str | None:
+    """The module for which an import error was raised that names another reason."""
+    if not isinstance(error, ImportError) or error.name is not None:
+        return None
+    missing = (each for each in _chain(error) if isinstance(each, ModuleNotFoundError))
+    return next((each.name for each in missing), None)
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """An error and those that it was raised from, the latest first."""
+    at: BaseException | None = error
+    seen: set[int] = set()
+    while at is not None and id(at) not in seen:
+        seen.add(id(at))
+        yield at
+        at = at.__cause__ or at.__context__
 
 
 def _asks_environment(error: BaseException, frame: traceback.FrameSummary) -> bool:

@@ -38,6 +38,7 @@ class Record:
         self.events: Counter[tuple[str, int, str, str]] = Counter()
         self.apis: Counter[tuple[str, int, str]] = Counter()
         self.input_places: set[Place] = set()
+        self.refused: set[tuple[str, int, str]] = set()
         self.lines: set[int] = set()
         self.steps = 0
         self.losses: list[float] = []
@@ -151,6 +152,7 @@ class Record:
             "events": [[*key, count] for key, count in self.events.items()],
             "apis": [[*key, count] for key, count in self.apis.items()],
             "lines": sorted(self.lines),
+            "refused": sorted(self.refused),
             "end": self.end,
         }
         target = self.folder / f"{os.getpid()}.json"

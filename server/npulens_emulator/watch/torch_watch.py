@@ -11,6 +11,7 @@ from npulens_emulator.watch.apis import watch_apis
 from npulens_emulator.watch.cuda_calls import watch_cuda
 from npulens_emulator.watch.device_events import on_event
 from npulens_emulator.watch.lines import watch_lines
+from npulens_emulator.watch.network import refuse_network
 from npulens_emulator.watch.record import record
 from npulens_emulator.watch.training import watch_training
 
@@ -19,10 +20,11 @@ def start() -> None:
     """Watch a process with the emulated NPU."""
     ours = record()
     _seed(ours.settings["seed"])
+    refuse_network(ours)  # also in processes that the script starts, which do not begin in `run`
     watch_training(ours)
     watch_cuda(ours)
     watch_apis(ours)
-    watch_lines(ours)  # also in processes that the script starts, which do not begin in `run`
+    watch_lines(ours)  # the same
     events.listen(lambda kind, operator: on_event(ours, kind, operator))
 
 
@@ -30,6 +32,7 @@ def start_original() -> None:
     """Watch the training of an original that runs on the CPU."""
     ours = record()
     _seed(ours.settings["seed"])
+    refuse_network(ours)
     watch_training(ours)
 
 

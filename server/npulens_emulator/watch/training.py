@@ -80,6 +80,7 @@ def _remember_unscaled() -> None:
 
 def _on_host(tensor: torch.Tensor) -> torch.Tensor:
     plain = tensor.detach()
+    plain = getattr(plain, "_local_tensor", plain)  # what this process has of a sharded one
     return to_cpu(plain) if is_npu(plain) else plain
 
 

@@ -300,7 +300,7 @@ def nodes_of_head(function: ast.AST) -> set[ast.AST]:
 def parameters_with_values(
     function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda,
 ) -> set[str]:
-    """Those that always hold something: whose default is not `None`."""
+    """Those that always hold something: whose default is not `None` and no empty string."""
     arguments = function.args
     positional = [*arguments.posonlyargs, *arguments.args]
     defaults = [*([None] * (len(positional) - len(arguments.defaults))), *arguments.defaults]
@@ -309,7 +309,7 @@ def parameters_with_values(
     return {
         each.arg
         for each, default in pairs
-        if not (isinstance(default, ast.Constant) and default.value is None)
+        if not (isinstance(default, ast.Constant) and default.value in (None, ""))
     }
 
 

@@ -72,6 +72,7 @@ class Request:
         jobs: How many processes to use, or `None`.
         log_folder: Where the log goes, or `None` for the tree.
         original: The folder of which `source` is a copy without its history, or `None`.
+        started: The script that is known to be started, below `source`, or `None`.
     """
 
     source: Path
@@ -82,6 +83,7 @@ class Request:
     jobs: int | None = None
     log_folder: Path | None = None
     original: Path | None = None
+    started: Path | None = None
 
 
 def migrate_copy(
@@ -212,7 +214,7 @@ def _migrate(request: Request, log: ChangeLog, observer: Observer, write: _Write
         if folder != str(request.source):  # reported where there is nothing to read
             log.problems[relative_path(os.path.realpath(folder), root)] = problem
     if request.configuration.style is MigrationStyle.RUNTIME_SHIM:
-        _start_with_shim(files, root, log, write)
+        _start_with_shim(files, root, request.started, log, write)
     earlier = dict(log.problems)
     work = fix_unsafely if request.applicability is Applicability.UNSAFE else fix_safely
     around: tuple[ProjectFacts, Mapping[str, Shim]] | None = None
@@ -286,8 +288,10 @@ def _put(fixed: FixedFile) -> FileReport:
     return fixed.report
 
 
-def _start_with_shim(files: list[Path], root: Path, log: ChangeLog, write: _Write) -> None:
+def _start_with_shim(
+    files: list[Path], root: Path, started: Path | None, log: ChangeLog, write: _Write
+) -> None:
     """Turn `transfer_to_npu` on in the scripts with which a program starts."""
     python = [file for file in files if kind_by_name(file.name) is Kind.PYTHON]
-    for path in ShimFinder().scripts_without_shim(python, root):
+    for path in ShimFinder().scripts_without_shim(python, root, started):
         rewrite_file(path, start_with_shim, root, log, write)

@@ -96,11 +96,17 @@ class ShimFinder:
             self._tree, self._states = tree, _Tree(*tree).states(is_wanted=is_wanted)
         return self._states
 
-    def scripts_without_shim(self, files: Iterable[Path], root: Path) -> list[Path]:
-        """The scripts of a tree that run with torch, or lead to it, but not under the shim."""
+    def scripts_without_shim(
+        self, files: Iterable[Path], root: Path, started: Path | None = None
+    ) -> list[Path]:
+        """The scripts of a tree that run with torch, or lead to it, but not under the shim.
+
+        `started` is known to be one, whatever it looks like.
+        """
         paths = [str(absolute(file)) for file in files]
         tree = _Tree(str(absolute(root)), {path: self._read(path, None)[1] for path in paths})
-        return [Path(path) for path in tree.scripts_without_shim()]
+        known = None if started is None else str(absolute(started))
+        return [Path(path) for path in tree.scripts_without_shim(known)]
 
     def states_of_project(
         self, configuration: Configuration, files: Iterable[Path] = (), folder: Path | None = None
@@ -196,19 +202,26 @@ class _Tree:
                 states[script] = Shim.MISSING
         return states
 
-    def scripts_without_shim(self) -> list[str]:
-        """The scripts that nothing of the tree imports and that lead to torch, not to the shim."""
+    def scripts_without_shim(self, started: str | None = None) -> list[str]:
+        """The scripts that lead to torch, not to the shim.
+
+        Besides the one known to be started, they are those that nothing of the tree imports.
+        """
         imported = {t for path in self._sources for t, _ in self._edges(path) if t != path}
         shimmed = self._leading_to_shim()
         return [
             path
             for path in self._sources
-            if path not in imported
-            and path not in shimmed
-            and self._is_script(path)
-            and (not self._is_in_package(path) or b"__name__ ==" in read(path))
+            if path not in shimmed
+            and (path == started or (path not in imported and self._starts_program(path)))
             and any(_names_torch(self._sources[each]) for each in self._reached([path]))
         ]
+
+    def _starts_program(self, path: str) -> bool:
+        """Whether a file looks as if somebody starts it; in a package it has to say so."""
+        if not self._is_script(path):
+            return False
+        return not self._is_in_package(path) or b"__name__ ==" in read(path)
 
     def _leading_to_shim(self) -> set[str]:
         """The files that import the shim, and those that import these, and so on."""

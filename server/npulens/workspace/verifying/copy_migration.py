@@ -26,13 +26,19 @@ class CopyMigration:
     jobs: int | None = None
 
     def apply(
-        self, original: Path, copy: Path, log_folder: Path, is_cancelled: Callable[[], bool]
+        self,
+        original: Path,
+        copy: Path,
+        script: str | None,
+        log_folder: Path,
+        is_cancelled: Callable[[], bool],
     ) -> int:
         """Migrate the files of a copy in place.
 
         Args:
             original: The folder of the user.
             copy: What was copied from it.
+            script: The path of the script that will be run, or None.
             log_folder: An empty folder beside the copy.
             is_cancelled: Asked with each file.
 
@@ -50,6 +56,7 @@ class CopyMigration:
             jobs=self.jobs,
             log_folder=log_folder,
             original=original,
+            started=None if script is None else copy / script,
         )
         log = migrate_in_place(request, None, _Observer(is_cancelled), lambda log, folder: None)
         return len({(change.path, id(change.finding)) for change in log.changes if change.finding})

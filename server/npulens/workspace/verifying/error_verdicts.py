@@ -65,11 +65,21 @@ def _outcome(error: Mapping[str, Any], result: RunResult) -> tuple[Outcome, str]
         found = _missing_name(error, result)
         if found is not None:
             return found
+    if _is_of_network(error, result):
+        return Outcome.NEEDS_NETWORK, text
     if lacking := _lacking(error, text):
         return lacking
     if any(word in text.lower() for word in _CUDA_WORDS):
         return Outcome.CUDA_NEEDED, text
     return Outcome.ERROR, text
+
+
+def _is_of_network(error: Mapping[str, Any], result: RunResult) -> bool:
+    """Whether it came of a refused connection, or of the line where one was refused."""
+    if error["lacks_network"]:
+        return True
+    place = [error["path"], error["line"]]
+    return any(place == each[:2] for report in result.reports for each in report["refused"])
 
 
 def _missing_name(error: Mapping[str, Any], result: RunResult) -> tuple[Outcome, str] | None:
@@ -86,7 +96,9 @@ def _missing_name(error: Mapping[str, Any], result: RunResult) -> tuple[Outcome,
     if "ImportError" not in error["bases"] or full.startswith("torch."):
         return None
     module = _MODULE.search(message)
-    missing = full or error["name"] or ("" if module is None else module[1])
+    missing = (
+        full or error["name"] or error["lacks_module"] or ("" if module is None else module[1])
+    )
     if missing.startswith("torch_npu."):
         return _not_emulated(missing)
     if missing:

@@ -1,9 +1,9 @@
 """Compares the training of an original with that of the migrated script."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isclose, isfinite
-from typing import Literal
+from typing import Any, Literal
 
 from npulens.workspace.verifying.verified_run import RunResult
 
@@ -55,10 +55,17 @@ def compare(original: RunResult, migrated: RunResult, tolerance: float) -> Compa
     pairs = list(zip(one["losses"], other["losses"], strict=False))
     largest = max((_distance(*pair) for pair in pairs), default=0.0)
     divergence = _loss_divergence(one["losses"], other["losses"], tolerance)
+    if divergence is not None and divergence.what == "count" and _is_cut(one, other):
+        divergence = None  # a scaler of half precision skips steps, which both go on from
     steps = min(len(one["parameters"]), len(other["parameters"]))
     if divergence is None:
         divergence = _parameter_divergence(one["parameters"], other["parameters"], tolerance)
     return Comparison(len(pairs), steps, largest, divergence)
+
+
+def _is_cut(*reports: Mapping[str, Any]) -> bool:
+    """Whether the limit of steps has ended both, so that either may have made more losses."""
+    return all(report["end"]["kind"] == "steps" for report in reports)
 
 
 def _problem(original: RunResult) -> str:

@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from npulens.catalog.model import MigrationStyle, TorchVersion
 from npulens.catalog.tables import Catalogue
@@ -16,6 +17,7 @@ from npulens.workspace.verifying.npu_apis import apis_to_watch
 from npulens.workspace.verifying.original_lines import OriginalLines, document_in
 from npulens.workspace.verifying.outcomes import GOOD, LIMITED, Outcome, Site, Verdict
 from npulens.workspace.verifying.project_copy import copy_project
+from npulens.workspace.verifying.run_arguments import RunArguments, migrated_arguments
 from npulens.workspace.verifying.run_comparison import Comparison, compare
 from npulens.workspace.verifying.run_verdicts import api_uses, cuda_calls, device_events, judge
 from npulens.workspace.verifying.test_results import TestResults, judge_tests, test_results
@@ -45,6 +47,7 @@ class Request:
         in_place: Whether it runs in the folder itself; it is not migrated then.
         tolerance: How far losses may differ from those of the original, or None to compare none.
         with_agreement: Whether static findings are put beside what is seen.
+        offline: Whether connections to other machines are refused.
     """
 
     folder: Path
@@ -55,6 +58,14 @@ class Request:
     in_place: bool = False
     tolerance: float | None = None
     with_agreement: bool = False
+    offline: bool = False
+
+
+class Changes(NamedTuple):
+    """What was migrated before a run: how many findings were fixed, and the arguments."""
+
+    fixed: int
+    arguments: RunArguments
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +76,7 @@ class Verification:
         verdict: What it means.
         style: The migration style of the copy, `None` if it was not migrated.
         fixed: How many findings were fixed before.
+        arguments: What became of the arguments of the script.
         steps: How many optimizer steps were made.
         tests: How tests ended, if they were run.
         losses: The losses of the first process that trained.
@@ -83,6 +95,7 @@ class Verification:
     verdict: Verdict
     style: MigrationStyle | None
     fixed: int
+    arguments: RunArguments
     steps: int
     tests: TestResults | None
     losses: tuple[float, ...]
@@ -119,19 +132,32 @@ def verify(
             copy_project(request.folder, folder)
             if request.migration is not None:
                 log_folder = work / "log"
-                fixed = request.migration.apply(request.folder, folder, log_folder, is_cancelled)
-        migrated = _run(request, "npu", folder, work, apis, is_cancelled)
+                fixed = request.migration.apply(
+                    request.folder, folder, request.task.script, log_folder, is_cancelled
+                )
+        arguments = _arguments(request)
+        task = replace(request.task, arguments=arguments.run)
+        migrated = _run(request, task, "npu", folder, work, apis, is_cancelled)
         comparison = None
         if request.tolerance is not None:
             again = work / "original" / request.folder.name
             copy_project(request.folder, again)
-            original = _run(request, "cpu", again, work, {}, is_cancelled)
+            original = _run(request, request.task, "cpu", again, work, {}, is_cancelled)
             comparison = compare(original, migrated, request.tolerance)
-        return _verification(request, catalogue, migrated, folder, fixed, comparison, apis)
+        changes = Changes(fixed, arguments)
+        return _verification(request, catalogue, migrated, folder, changes, comparison, apis)
+
+
+def _arguments(request: Request) -> RunArguments:
+    given, migration = request.task.arguments, request.migration
+    if migration is None:
+        return RunArguments(given)
+    return migrated_arguments(given, migration.configuration, migration.catalogue)
 
 
 def _run(
     request: Request,
+    task: Task,
     device: Device,
     folder: Path,
     work: Path,
@@ -140,9 +166,9 @@ def _run(
 ) -> RunResult:
     own = work / f"run_{device}"
     own.mkdir()
-    watching = Watching(request.seed, request.tolerance is not None, apis)
+    watching = Watching(request.seed, request.tolerance is not None, apis, request.offline)
     return run(
-        request.task,
+        task,
         device,
         folder,
         request.folder,
@@ -158,7 +184,7 @@ def _verification(
     catalogue: Catalogue,
     result: RunResult,
     folder: Path,
-    fixed: int,
+    changes: Changes,
     comparison: Comparison | None,
     apis: dict[str, str],
 ) -> Verification:
@@ -181,7 +207,8 @@ def _verification(
     return Verification(
         verdict=_verdict_of_user(verdict, lines, folder),
         style=None if request.migration is None else request.migration.configuration.style,
-        fixed=fixed,
+        fixed=changes.fixed,
+        arguments=changes.arguments,
         steps=result.steps,
         tests=None if tests is None else _tests_of_user(tests, lines, folder),
         losses=tuple(main["losses"]) if main is not None else (),

@@ -59,12 +59,14 @@ class Task:
         script: The path of the script or notebook below the folder of the project, or None.
         module: The name of the module, or None.
         processes: How many processes to start as a launcher would, or None for one without.
+        place: The folder below that of the project in which it runs, or None for the usual one.
     """
 
     script: str | None
     module: str | None
     arguments: tuple[str, ...]
     processes: int | None = None
+    place: str | None = None
 
     @property
     def notebook(self) -> str | None:
@@ -120,11 +122,13 @@ class Watching:
         seed: What random numbers start from.
         parameters: Whether the sizes of parameters are reported.
         apis: APIs that do not work on the NPU, and why.
+        offline: Whether connections to other machines are refused.
     """
 
     seed: int
     parameters: bool
     apis: Mapping[str, str]
+    offline: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,9 +206,8 @@ def run(
         raise CancelledRunError
     _write_settings(work, task, folder, original, limits, watching)
     _write_entry_point(work, device)
-    environment = _environment(work, task, device)
-    # A kernel works where its notebook is, a shell where the project is.
-    place = folder if task.notebook is None else (folder / task.notebook).parent
+    environment = _environment(work, task, device, watching.offline)
+    place = _place(task, folder)
     processes = [_start(place, {**environment, **ranks}) for ranks in _ranks(task.processes)]
     tails = [_Tail(process.stdout) for process in processes]
     try:
@@ -222,6 +225,13 @@ def run(
     )
 
 
+def _place(task: Task, folder: Path) -> Path:
+    """Where it runs: a kernel works where its notebook is, a shell where the project is."""
+    if task.place is not None:
+        return folder / task.place
+    return folder if task.notebook is None else (folder / task.notebook).parent
+
+
 def _write_settings(
     work: Path, task: Task, folder: Path, original: Path, limits: Limits, watching: Watching
 ) -> None:
@@ -237,6 +247,7 @@ def _write_settings(
         "seed": watching.seed,
         "parameters": watching.parameters,
         "apis": dict(watching.apis),
+        "offline": watching.offline,
     }
     (work / "settings.json").write_text(json.dumps(content), encoding="utf-8")
 
@@ -257,8 +268,12 @@ def _write_entry_point(work: Path, device: Device) -> None:
     (metadata / "entry_points.txt").write_text(entry_points, encoding="utf-8")
 
 
-def _environment(work: Path, task: Task, device: Device) -> dict[str, str]:
+def _environment(work: Path, task: Task, device: Device, offline: bool) -> dict[str, str]:
     environment = dict(os.environ)
+    if offline:  # a proxy may be of this machine
+        proxies = [name for name in environment if name.lower().endswith("_proxy")]
+        for name in proxies:
+            del environment[name]
     path = [str(work / "path"), *([str(npulens_emulator.STAND_IN)] if device == "npu" else [])]
     # What was relative to the folder of the user is not so to the copy.
     given = environment.get("PYTHONPATH", "").split(os.pathsep)
