@@ -157,6 +157,14 @@ def test_code_for_the_npu(here: Path, code: str, is_done: bool) -> None:
     assert (states()["npu-code"] == "done") == is_done
 
 
+def test_only_what_the_script_imports_chooses_the_npu(here: Path) -> None:
+    train(here, GPU.replace(".cuda()", ""))
+    write(here, other_DOT_py="import torch_npu\n")
+    assert states()["npu-code"] == "open"
+    train(here, "import other\n" + GPU.replace(".cuda()", ""))
+    assert guide()[1]["npu-code"]["evidence"] == "`torch_npu` at other.py:1"
+
+
 def test_training_that_is_not_understood(here: Path) -> None:
     train(
         here, "import torch\ndef f(loss, optimizer):\n    loss.backward()\n    optimizer.step()\n"
@@ -164,6 +172,9 @@ def test_training_that_is_not_understood(here: Path) -> None:
     _, points = guide()
     assert points["training"]["state"] == "open"
     assert "train.py:4: no loop of this file runs `f`" in points["training"]["evidence"]
+    assert points["training"]["command"] == "npulens instrument step-time train.py --diff"
+    assert points["profile"]["command"] == "npulens instrument profiler SCRIPT"
+    assert points["baseline"]["command"] == "python SCRIPT"
 
 
 def test_a_project_that_only_predicts(here: Path) -> None:
@@ -220,6 +231,21 @@ def test_what_tools_leave(here: Path) -> None:
     for id_ in ("profile", "advisor", "dump"):
         assert points[id_]["state"] == "done"
     assert points["profile"]["evidence"] == "npu_profile/host_1_2_ascend_pt is there"
+
+
+@pytest.mark.parametrize(
+    ("line", "is_watched"),
+    [
+        ("export NPU_ASD_ENABLE=1", True),
+        ("export NPU_ASD_ENABLE=0", False),
+        ("export NPU_ASD_CONFIG=enable:true,with_checksum:true", True),
+        ("export NPU_ASD_CONFIG=enable:false", False),
+    ],
+)
+def test_watching_may_be_switched_on_in_a_script(here: Path, line: str, is_watched: bool) -> None:
+    train(here, NPU)
+    write(here, run_DOT_sh=f"{line}\npython train.py\n")
+    assert (states()["watch"] == "done") == is_watched
 
 
 def test_export_is_needed_where_code_exports(here: Path) -> None:
@@ -389,7 +415,7 @@ def test_in_markdown(here: Path) -> None:
     train(here, GPU)
     _, output, _ = invoke("guide", ".", "--output-format", "markdown", "--done", "baseline")
     assert re.search(r"^- \[x\] There is a baseline from the GPU: by hand, \d{4}-", output, re.M)
-    assert "- [ ] The safe fixes are applied: 2 findings, the first at train.py:3, `npu" in output
+    assert "- [ ] No safe fix is left: 2 findings, the first at train.py:3, `npu" in output
 
 
 def test_the_report_has_the_guide(here: Path) -> None:

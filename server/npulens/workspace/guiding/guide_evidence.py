@@ -117,18 +117,32 @@ class GuideEvidence:
                 found.setdefault(name, CodePlace(path, line))
         return found
 
+    def names_in(self, *, only_reached: bool) -> dict[str, CodePlace]:
+        """Where the code uses a name, or has a string, that a point asks for.
+
+        Args:
+            only_reached: Only the script that trains and what it imports, if that is known.
+        """
+        entry = self.training.entry if only_reached else None
+        inside = None if entry is None else self._reached.reached_from(entry)
+        found: dict[str, CodePlace] = {}
+        for name, place in self._names:
+            if inside is None or place.path in inside:
+                found.setdefault(name, place)
+        return found
+
     @cached_property
-    def names(self) -> dict[str, CodePlace]:
-        """Where the code uses a name, or has a string, that a point asks for."""
+    def _names(self) -> tuple[tuple[str, CodePlace], ...]:
+        """All uses of such names, in order."""
         names, strings = self._wanted_names, self._wanted_strings
         parts = {name.rpartition(".")[2] for name in names} | strings
         words = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(parts)))})\b")
-        found: dict[str, CodePlace] = {}
-        for path, text in self._texts:
-            if words.search(text):
-                for name, line in _uses(text, names, strings):
-                    found.setdefault(name, CodePlace(path, line))
-        return found
+        return tuple(
+            (name, CodePlace(path, line))
+            for path, text in self._texts
+            if words.search(text)
+            for name, line in _uses(text, names, strings)
+        )
 
     def written(self, pattern: str, kinds: Collection[str]) -> CodePlace | None:
         """The first line that matches in a file of these kinds; comments do not count."""

@@ -22,6 +22,8 @@ class Need(NamedTuple):
         rules: Of these rules alone.
         names: The code uses one of these names of libraries.
         strings: It has one of these strings.
+        reached: Names and strings count only in what the script that trains imports, itself
+            among it, as far as that script is known.
         written: A file of one of the kinds matches this regular expression.
         kinds: These kinds of files.
         instruments: The lines of one of these instruments are in the code.
@@ -37,6 +39,7 @@ class Need(NamedTuple):
     rules: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     strings: tuple[str, ...] = ()
+    reached: bool = False
     written: str = ""
     kinds: tuple[str, ...] = ()
     instruments: tuple[str, ...] = ()

@@ -13,6 +13,8 @@ from npulens.workspace.migrating.readiness import is_blocker, is_work
 from npulens.workspace.settings.problems import is_problem
 
 _ENGINE = "engine"
+_OF_TOOLS = {"results"}
+"""The fields that ask nothing of the code."""
 
 
 class Answer(NamedTuple):
@@ -34,17 +36,16 @@ def all_hold(needs: Iterable[Need], evidence: GuideEvidence) -> Answer:
 
 def any_holds(need: Need, evidence: GuideEvidence) -> Answer:
     """Whether any part of a need holds; of what does not, the first evidence."""
-    if not evidence.uses_torch and not need.results:
-        return Answer(False, message("guide.no-pytorch"))
-    answers = [
-        ask(need, evidence)
-        for field, ask in _KINDS.items()
-        if getattr(need, field)  # what is not set is not asked
-    ]
+    asked = [field for field in _KINDS if getattr(need, field)]
+    if not evidence.uses_torch:
+        asked = [field for field in asked if field in _OF_TOOLS]
+        if not asked:
+            return Answer(False, message("guide.no-pytorch"))
+    answers = [_KINDS[field](need, evidence) for field in asked]
     holding = next((each for each in answers if each.holds), None)
     if holding is not None:
         return holding
-    shown = (each.evidence for each in answers if each.evidence is not None)
+    shown = (each.evidence for each in reversed(answers) if each.evidence is not None)
     return Answer(False, next(shown, None))
 
 
@@ -70,22 +71,24 @@ def _findings(need: Need, evidence: GuideEvidence) -> Answer:
 
 
 def _names(need: Need, evidence: GuideEvidence) -> Answer:
-    return _in_code({name: evidence.names.get(name) for name in need.names}, evidence)
+    return _in_code(need.names, evidence.names_in(only_reached=need.reached), evidence)
 
 
 def _strings(need: Need, evidence: GuideEvidence) -> Answer:
-    return _in_code({text: evidence.names.get(text) for text in need.strings}, evidence)
+    return _in_code(need.strings, evidence.names_in(only_reached=need.reached), evidence)
 
 
 def _instruments(need: Need, evidence: GuideEvidence) -> Answer:
-    return _in_code({name: evidence.instruments.get(name) for name in need.instruments}, evidence)
+    return _in_code(need.instruments, evidence.instruments, evidence)
 
 
-def _in_code(places: Mapping[str, CodePlace | None], evidence: GuideEvidence) -> Answer:
-    for name, place in places.items():
-        if place is not None:
-            return Answer(True, _used("guide.in-code", name, place, evidence))
-    return Answer(False)
+def _in_code(
+    names: Iterable[str], places: Mapping[str, CodePlace], evidence: GuideEvidence
+) -> Answer:
+    for name in names:
+        if name in places:
+            return Answer(True, _used("guide.in-code", name, places[name], evidence))
+    return Answer(False, message("guide.not-seen"))
 
 
 def _without_instruments(need: Need, evidence: GuideEvidence) -> Answer:
@@ -99,7 +102,7 @@ def _without_instruments(need: Need, evidence: GuideEvidence) -> Answer:
 def _written(need: Need, evidence: GuideEvidence) -> Answer:
     place = evidence.written(need.written, need.kinds)
     if place is None:
-        return Answer(False)
+        return Answer(False, message("guide.not-written"))
     return Answer(True, message("guide.written", place=_shown(place, evidence)))
 
 
@@ -116,7 +119,7 @@ def _training(need: Need, evidence: GuideEvidence) -> Answer:
 
 
 def _trains(need: Need, evidence: GuideEvidence) -> Answer:
-    if evidence.training.loop is None:
+    if evidence.training.nearest is None:
         return Answer(False, message("guide.no-training"))
     return Answer(True)
 
@@ -156,6 +159,7 @@ _FITTING: Mapping[str, Callable[[Finding], bool]] = {
     "unsafe": lambda each: is_work(each) and _has_fix(each, Applicability.UNSAFE),
     "manual": lambda each: is_work(each) and not each.fixes,
     "blockers": is_blocker,
+    "work": is_work,
     "advice": _is_advice,
     "any": lambda each: True,
 }

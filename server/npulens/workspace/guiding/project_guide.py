@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from npulens.catalog.messages import message
 from npulens.catalog.model import LocalizedText
 from npulens.workspace.guiding.guide_evidence import Checked, GuideEvidence
 from npulens.workspace.guiding.guide_points import GuidePlan, PhaseTitle, Point, guide_plan
@@ -130,8 +129,7 @@ def _point(
     if point.only_if is not None and evidence.uses_torch:
         only_if = any_holds(point.only_if, evidence)
         if not only_if.holds:
-            why = only_if.evidence or message("guide.not-in-code")
-            return GuidePoint(point, NOT_NEEDED, CODE, evidence=why, command=command)
+            return GuidePoint(point, NOT_NEEDED, CODE, evidence=only_if.evidence, command=command)
     if mark is not None:  # a run that failed
         return GuidePoint(point, OPEN, RUN, mark.when, mark.note, command=command)
     answer = _answer(point, evidence)
@@ -163,9 +161,12 @@ def _command(point: Point, evidence: GuideEvidence, names: Mapping[str, str]) ->
 
 def _placeholders(evidence: GuideEvidence) -> dict[str, str]:
     training = evidence.training if evidence.uses_torch else None
-    entry = None if training is None else training.entry
-    loop = None if training is None else training.loop
-    return {"entry": _shown(entry, evidence.root), "loop": _shown(loop, evidence.root)}
+    paths = {
+        "entry": None if training is None else training.entry,
+        "loop": None if training is None else training.loop,
+        "nearest": None if training is None else training.nearest,
+    }
+    return {name: _shown(path, evidence.root) for name, path in paths.items()}
 
 
 def _shown(path: Path | None, root: Path) -> str:

@@ -49,7 +49,12 @@ class TrainingPlaces(NamedTuple):
 
     @property
     def loop(self) -> Path | None:
-        """The file with the loop, or the one that comes nearest."""
+        """The file with the loop."""
+        return next((place.path for place in self.understood), None)
+
+    @property
+    def nearest(self) -> Path | None:
+        """The file with the loop, or the one that comes nearest to having one."""
         return next((place.path for place in (*self.understood, *self.others)), None)
 
 
@@ -63,15 +68,13 @@ def training_places(
     started = {script.path: script.reached for script in scripts}
 
     def order(place: TrainingPlace) -> tuple[bool, bool, int, str]:
-        inside = _inside(place.path, root)
         is_reached = any(place.path in reached for reached in started.values())
-        return not is_reached, "train" not in inside.name, len(inside.parts), str(inside)
+        return not is_reached, *_likely(place.path, root)
 
     places = sorted((place for place in found if place is not None), key=order)
     understood = tuple(place for place in places if place.problem is None)
     others = tuple(place for place in places if place.problem is not None)
-    loop = next((place.path for place in (*understood, *others)), None)
-    return TrainingPlaces(understood, others, _entry(loop, scripts, root))
+    return TrainingPlaces(understood, others, _entry(places, scripts, root))
 
 
 def _place(path: Path, text: str) -> TrainingPlace | None:
@@ -99,19 +102,27 @@ def _first_line(training: TrainingScript) -> int | None:
     return min(lines or [run.site.node.lineno for run in training.runs], default=None)
 
 
-def _entry(loop: Path | None, scripts: Sequence[Script], root: Path) -> Path | None:
-    """The script that starts a loop: the file itself, or the one that is most likely to."""
-    if loop is None:
+def _entry(places: Sequence[TrainingPlace], scripts: Sequence[Script], root: Path) -> Path | None:
+    """The script that starts the training: the file with the loop, or one that imports it.
+
+    Where no loop is understood, only the name of a script tells that it trains.
+    """
+    if not places:
         return None
-    starting = [script.path for script in scripts if loop in script.reached]
-    if loop in starting or not starting:
-        return loop
+    first = min(places, key=lambda place: place.problem is not None)
+    starting = [script.path for script in scripts if first.path in script.reached]
+    if first.problem is not None:
+        starting = [path for path in starting if "train" in path.name]
+        return min(starting, key=lambda path: _likely(path, root), default=None)
+    if first.path in starting or not starting:
+        return first.path
+    return min(starting, key=lambda path: _likely(path, root))
 
-    def order(path: Path) -> tuple[bool, int, str]:
-        inside = _inside(path, root)
-        return "train" not in inside.name, len(inside.parts), str(inside)
 
-    return min(starting, key=order)
+def _likely(path: Path, root: Path) -> tuple[bool, int, str]:
+    """Lower for a script that is more likely to be the one that people start."""
+    inside = _inside(path, root)
+    return "train" not in inside.name, len(inside.parts), str(inside)
 
 
 def _inside(path: Path, root: Path) -> Path:
