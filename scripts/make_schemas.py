@@ -277,6 +277,7 @@ def guide_schema() -> Schema:
         "when": or_null(DAY),
         "note": text,
         "evidence": text,
+        "place": or_null(objects({"path": text, "line": {"type": "integer", "minimum": 1}})),
         "command": {"type": ["string", "null"]},
         "read": lists(text),
     }

@@ -124,6 +124,7 @@ def test_a_script_for_the_gpu(here: Path) -> None:
     assert code == 1
     assert points["training"]["evidence"] == "steps at train.py:5"
     assert points["training"]["by"] == "code"
+    assert points["training"]["place"] == {"path": str(here / "train.py"), "line": 5}
     assert points["safe-fixes"]["evidence"] == "2 findings, the first at train.py:3"
     assert points["baseline"]["command"] == "python train.py"
     done = {id_ for id_, point in points.items() if point["state"] == "done"}

@@ -3,6 +3,7 @@
 from typing import Any
 
 from npulens.catalog.model import Language
+from npulens.workspace.guiding.guide_evidence import CodePlace
 from npulens.workspace.guiding.guide_state import DONE, OPEN, SKIPPED, VERSION
 from npulens.workspace.guiding.project_guide import NOT_NEEDED, Guide, GuidePoint
 
@@ -40,6 +41,11 @@ def _record(found: GuidePoint, language: Language) -> dict[str, Any]:
         "when": found.when or None,
         "note": found.note,
         "evidence": evidence,
+        "place": None if found.place is None else _place(found.place),
         "command": found.command or None,
         "read": list(point.read),
     }
+
+
+def _place(place: CodePlace) -> dict[str, Any]:
+    return {"path": str(place.path), "line": place.line}

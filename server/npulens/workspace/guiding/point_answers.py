@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from npulens.catalog.message_ids import MessageId
 from npulens.catalog.messages import message, plural
 from npulens.catalog.model import Applicability, Finding, LocalizedText
 from npulens.workspace.guiding.guide_evidence import CodePlace, GuideEvidence
@@ -18,10 +17,11 @@ _OF_TOOLS = {"results"}
 
 
 class Answer(NamedTuple):
-    """Whether something holds, and what shows it, or what is in the way."""
+    """Whether something holds, and what shows it, or what is in the way, with the line of that."""
 
     holds: bool
     evidence: LocalizedText | None = None
+    place: CodePlace | None = None
 
 
 def all_hold(needs: Iterable[Need], evidence: GuideEvidence) -> Answer:
@@ -45,8 +45,7 @@ def any_holds(need: Need, evidence: GuideEvidence) -> Answer:
     holding = next((each for each in answers if each.holds), None)
     if holding is not None:
         return holding
-    shown = (each.evidence for each in reversed(answers) if each.evidence is not None)
-    return Answer(False, next(shown, None))
+    return next((each for each in reversed(answers) if each.evidence is not None), Answer(False))
 
 
 # The kinds
@@ -67,7 +66,8 @@ def _findings(need: Need, evidence: GuideEvidence) -> Answer:
     if found.first is None:
         return Answer(True, message("guide.no-findings"))
     place = _shown(found.first, evidence)
-    return Answer(False, plural("guide.findings", found.number, place=place))
+    text = plural("guide.findings", found.number, place=place)
+    return Answer(False, text, found.first)
 
 
 def _names(need: Need, evidence: GuideEvidence) -> Answer:
@@ -87,7 +87,7 @@ def _in_code(
 ) -> Answer:
     for name in names:
         if name in places:
-            return Answer(True, _used("guide.in-code", name, places[name], evidence))
+            return _used(True, name, places[name], evidence)
     return Answer(False, message("guide.not-seen"))
 
 
@@ -95,7 +95,7 @@ def _without_instruments(need: Need, evidence: GuideEvidence) -> Answer:
     for name in need.without_instruments:
         place = evidence.instruments.get(name)
         if place is not None:
-            return Answer(False, _used("guide.in-code", name, place, evidence))
+            return _used(False, name, place, evidence)
     return Answer(True, message("guide.no-instruments"))
 
 
@@ -103,18 +103,20 @@ def _written(need: Need, evidence: GuideEvidence) -> Answer:
     place = evidence.written(need.written, need.kinds)
     if place is None:
         return Answer(False, message("guide.not-written"))
-    return Answer(True, message("guide.written", place=_shown(place, evidence)))
+    return Answer(True, message("guide.written", place=_shown(place, evidence)), place)
 
 
 def _training(need: Need, evidence: GuideEvidence) -> Answer:
     found = evidence.training
     if found.understood:
         first = found.understood[0]
-        place = _shown(CodePlace(first.path, first.line), evidence)
-        return Answer(True, plural("guide.trains", len(found.understood), place=place))
+        place = CodePlace(first.path, first.line)
+        text = plural("guide.trains", len(found.understood), place=_shown(place, evidence))
+        return Answer(True, text, place)
     for other in found.others:
-        place = _shown(CodePlace(other.path, other.line), evidence)
-        return Answer(False, message("guide.not-understood", place=place, problem=other.problem))
+        place = CodePlace(other.path, other.line)
+        words = {"place": _shown(place, evidence), "problem": other.problem}
+        return Answer(False, message("guide.not-understood", **words), place)
     return Answer(False)
 
 
@@ -165,8 +167,9 @@ _FITTING: Mapping[str, Callable[[Finding], bool]] = {
 }
 
 
-def _used(id_: MessageId, name: str, place: CodePlace, evidence: GuideEvidence) -> LocalizedText:
-    return message(id_, name=name, place=_shown(place, evidence))
+def _used(holds: bool, name: str, place: CodePlace, evidence: GuideEvidence) -> Answer:
+    text = message("guide.in-code", name=name, place=_shown(place, evidence))
+    return Answer(holds, text, place)
 
 
 def _shown(place: CodePlace, evidence: GuideEvidence) -> str:

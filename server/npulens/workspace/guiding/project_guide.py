@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from npulens.catalog.model import LocalizedText
-from npulens.workspace.guiding.guide_evidence import Checked, GuideEvidence
+from npulens.workspace.guiding.guide_evidence import Checked, CodePlace, GuideEvidence
 from npulens.workspace.guiding.guide_points import GuidePlan, PhaseTitle, Point, guide_plan
 from npulens.workspace.guiding.guide_state import DONE, OPEN, RUN, Mark, read_state
 from npulens.workspace.guiding.point_answers import Answer, all_hold, any_holds
@@ -28,6 +28,7 @@ class GuidePoint(NamedTuple):
         note: What the mark says besides.
         evidence: What shows it, or what is in the way, if there is something to say.
         command: What to do next; empty where there is no command.
+        place: The line of the evidence, if it is in a file.
     """
 
     point: Point
@@ -37,6 +38,7 @@ class GuidePoint(NamedTuple):
     note: str = ""
     evidence: LocalizedText | None = None
     command: str = ""
+    place: CodePlace | None = None
 
     @property
     def is_open(self) -> bool:
@@ -134,10 +136,12 @@ def _point(
         return GuidePoint(point, OPEN, RUN, mark.when, mark.note, command=command)
     answer = _answer(point, evidence)
     if answer.holds:
-        return GuidePoint(point, DONE, CODE, evidence=answer.evidence, command=command)
+        return GuidePoint(
+            point, DONE, CODE, evidence=answer.evidence, command=command, place=answer.place
+        )
     begun = _begun(point, evidence)
-    said = begun.evidence if begun.holds else answer.evidence
-    return GuidePoint(point, OPEN, evidence=said, command=command)
+    said = begun if begun.holds else answer
+    return GuidePoint(point, OPEN, evidence=said.evidence, command=command, place=said.place)
 
 
 def _answer(point: Point, evidence: GuideEvidence) -> Answer:
