@@ -194,6 +194,14 @@ def test_the_script_that_starts_is_not_the_file_with_the_loop(here: Path) -> Non
     assert points["profile"]["command"] == "npulens instrument profiler engine/loop.py"
 
 
+@pytest.mark.parametrize(
+    ("name", "shown"), [("my train.py", "'my train.py'"), ("train\n.py", "SCRIPT")]
+)
+def test_names_in_commands_are_one_word(here: Path, name: str, shown: str) -> None:
+    (here / name).write_text(NPU)
+    assert guide()[1]["profile"]["command"] == f"npulens instrument profiler {shown}"
+
+
 def test_versions_and_scripts(here: Path) -> None:
     train(here, NPU)
     assert (states()["versions"], states()["launch"]) == ("open", "open")

@@ -419,7 +419,6 @@ if TYPE_CHECKING:
         "page.guide-next",
         "page.point",
         "page.shows",
-        "page.command",
         "page-state.as-is",
         "page-state.safe",
         "page-state.review",

@@ -177,4 +177,5 @@ def _shown(path: Path | None, root: Path) -> str:
     """A path from the folder of the project, as a shell takes it."""
     if path is None:
         return UNKNOWN_SCRIPT
-    return shlex.quote((path.relative_to(root) if path.is_relative_to(root) else path).as_posix())
+    text = (path.relative_to(root) if path.is_relative_to(root) else path).as_posix()
+    return shlex.quote(text) if text.isprintable() else UNKNOWN_SCRIPT
