@@ -16,9 +16,10 @@ from npulens.catalog.model import LANGUAGES, Applicability, MigrationStyle, Seve
 from npulens.catalog.sections import Section
 from npulens.catalog.shipped_rules import rules_folder
 from npulens.catalog.verdict_tables import read_reasons
+from npulens.workspace.files.folders import STATE_FILE
 from npulens.workspace.guiding.guide_points import guide_plan
 from npulens.workspace.guiding.guide_records import STATES as GUIDE_STATES
-from npulens.workspace.guiding.guide_state import DONE, HAND, OPEN, RUN, SKIPPED, STATE_FILE
+from npulens.workspace.guiding.guide_state import DONE, HAND, OPEN, RUN, SKIPPED
 from npulens.workspace.guiding.guide_state import VERSION as GUIDE_VERSION
 from npulens.workspace.guiding.project_guide import CODE
 from npulens.workspace.settings.configuration import NOT_OVERRULED, SETTLED

@@ -8,14 +8,15 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from commands import invoke
+from commands import git, invoke
 from npulens.catalog.loader import load_catalogue
 from npulens.catalog.model import LANGUAGES
 from npulens.cli.instrument import KINDS
 from npulens.cli.main import cli
 from npulens.text.kinds import Kind
+from npulens.workspace.files.folders import STATE_FILE
 from npulens.workspace.guiding.guide_points import Need, guide_plan
-from npulens.workspace.guiding.guide_state import STATE_FILE, Mark, change_state
+from npulens.workspace.guiding.guide_state import Mark, change_state
 from npulens.workspace.guiding.noted_runs import note_run
 from npulens.workspace.guiding.point_answers import _FITTING, _KINDS
 from npulens.workspace.verifying.outcomes import Outcome, Verdict
@@ -105,6 +106,13 @@ def test_commands_and_pages_of_points_exist() -> None:
         for page in point.read:
             if page.startswith("docs/"):
                 assert (ROOT / page).is_file(), page
+
+
+@pytest.mark.parametrize("name", ["guide.md", "guide.zh-CN.md"])
+def test_the_page_says_what_answers_each_point(name: str) -> None:
+    page = (ROOT / "docs" / name).read_text(encoding="utf-8")
+    rows = "".join(line for line in page.splitlines() if line.startswith("| "))
+    assert [id_ for id_ in POINTS if f"`{id_}`" not in rows] == []
 
 
 # What answers them
@@ -295,6 +303,20 @@ def test_a_point_that_this_release_does_not_know_stays(here: Path) -> None:
     change_state(here, {"of-the-future": mark})
     guide("--done", "loss")
     assert json.loads((here / STATE_FILE).read_text())["points"]["of-the-future"] == mark._asdict()
+
+
+def test_fixes_go_on_after_a_tick_that_is_in_no_commit(here: Path) -> None:
+    train(here, GPU)
+    guide("--done", "baseline", "--note", "torch.cuda")
+    git("init", "-q")
+    git("add", "-A")
+    git("commit", "-qm", "x")
+    guide("--done", "loss")
+    _, output, errors = invoke("fix", ".")
+    assert "Fixed 2 problems in 1 file." in output
+    assert errors == ""
+    assert states()["loss"] == "done"
+    assert invoke("fix", ".")[0] == 2  # the script itself has changes now
 
 
 def test_a_project_that_is_finished(here: Path) -> None:

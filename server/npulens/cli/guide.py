@@ -79,7 +79,7 @@ def guide(
     Points are answered from the code, from what tools have left, from runs of `npulens verify` and
     by hand; runs and what is ticked by hand are kept in npulens-guide.json in that folder.
     """
-    from npulens.workspace.guiding.guide_state import change_state, marks_by_hand
+    from npulens.workspace.guiding.guide_state import change_state, marks_by_hand, read_state
 
     chosen = settings((path,), config, options)
     folder = Path(path)
@@ -91,8 +91,9 @@ def guide(
     _require_known(done, skip, opened)
     if note and not (done or skip):
         raise wrong_usage("guide.note-needs-tick")
-    if done or skip or opened:
-        with refusals():
+    with refusals():
+        read_state(folder)  # what is damaged is said before anything else is looked at
+        if done or skip or opened:
             change_state(folder, marks_by_hand(done, skip, opened, note))
     found = _guide(path, chosen, jobs, not no_cache)
     click.echo(_shown(found, output_format, chosen), nl=False)

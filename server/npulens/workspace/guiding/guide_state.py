@@ -14,9 +14,9 @@ from npulens.catalog.messages import (
     cannot_be_written,
     message,
 )
+from npulens.workspace.files.folders import STATE_FILE
 from npulens.workspace.files.writing import NotReplacedError, replace_content, write_whole
 
-STATE_FILE = "npulens-guide.json"
 VERSION = 1
 DONE, SKIPPED, OPEN = "done", "skipped", "open"
 HAND, RUN = "hand", "run"

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
+from npulens.workspace.files.folders import STATE_FILE
 from npulens.workspace.guiding.guide_points import guide_plan
 from npulens.workspace.guiding.guide_state import (
     DONE,
     OPEN,
     RUN,
-    STATE_FILE,
     Mark,
     change_state,
     read_state,
