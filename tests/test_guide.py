@@ -186,6 +186,16 @@ def test_training_that_is_not_understood(here: Path) -> None:
     assert points["baseline"]["command"] == "python SCRIPT"
 
 
+def test_training_in_a_class_of_another_file(here: Path) -> None:
+    code = "import torch\nfrom ours import OurTrainer\nt = OurTrainer()\nt.train(resume=None)\n"
+    train(here, code)
+    _, points = guide()
+    assert points["training"]["state"] == points["verified"]["state"] == "open"
+    said = "train.py:2 looks like training, but no loop is understood"
+    assert points["training"]["evidence"] == said
+    assert points["training"]["place"]["line"] == 2
+
+
 def test_a_project_that_only_predicts(here: Path) -> None:
     train(here, "import torch, torch_npu\nprint(torch.ones(1).npu())\n")
     found = states()
@@ -213,6 +223,8 @@ def test_names_in_commands_are_one_word(here: Path, name: str, shown: str) -> No
 def test_versions_and_scripts(here: Path) -> None:
     train(here, NPU)
     assert (states()["versions"], states()["launch"]) == ("open", "open")
+    write(here, requirements_DOT_txt="torch\ntorch-npu\n")
+    assert states()["versions"] == "open"
     write(here, requirements_DOT_txt="torch==2.7.1\ntorch-npu==2.7.1\n")
     write(here, run_DOT_sh="#!/bin/bash\n# source set_env.sh\npython train.py\n")
     assert (states()["versions"], states()["launch"]) == ("done", "open")

@@ -694,6 +694,7 @@ if TYPE_CHECKING:
         "guide.trains",
         "guide.trains-one",
         "guide.not-understood",
+        "guide.loop-unknown",
         "guide.no-training",
         "guide.result",
         "guide.damaged",

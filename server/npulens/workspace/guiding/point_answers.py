@@ -117,11 +117,14 @@ def _training(need: Need, evidence: GuideEvidence) -> Answer:
         place = CodePlace(other.path, other.line)
         words = {"place": _shown(place, evidence), "problem": other.problem}
         return Answer(False, message("guide.not-understood", **words), place)
-    return Answer(False)
+    if found.sign is None:
+        return Answer(False)
+    place = CodePlace(found.sign.path, found.sign.line)
+    return Answer(False, message("guide.loop-unknown", place=_shown(place, evidence)), place)
 
 
 def _trains(need: Need, evidence: GuideEvidence) -> Answer:
-    if evidence.training.nearest is None:
+    if evidence.training.sign is None:
         return Answer(False, message("guide.no-training"))
     return Answer(True)
 

@@ -16,7 +16,8 @@ from npulens.training.training_script import TrainingScript, read_training
 from npulens.workspace.project.reached_files import Script
 from npulens.workspace.project.training_scripts import is_test
 
-_MAY_TRAIN = re.compile(r"\.backward\(|\bTrainer\b|Trainer\(|\.fit\(")
+_MAY_TRAIN = re.compile(r"\.backward\(|\b\w*Trainer\b|\.fit\(|\bpretrain\(|\.train_batch\(")
+"""What training looks like; it may be in a library, or in a class of another file."""
 _MOST_FILES = 300
 """So many files are read closely; no project has more that train."""
 
@@ -41,11 +42,13 @@ class TrainingPlaces(NamedTuple):
         understood: The files whose steps are understood, the most likely first.
         others: Those whose steps are not.
         entry: The script that starts the first of them, as far as that is known.
+        sign: Where something looks like training, whether it is understood or not.
     """
 
     understood: tuple[TrainingPlace, ...] = ()
     others: tuple[TrainingPlace, ...] = ()
     entry: Path | None = None
+    sign: TrainingPlace | None = None
 
     @property
     def loop(self) -> Path | None:
@@ -74,7 +77,16 @@ def training_places(
     places = sorted((place for place in found if place is not None), key=order)
     understood = tuple(place for place in places if place.problem is None)
     others = tuple(place for place in places if place.problem is not None)
-    return TrainingPlaces(understood, others, _entry(places, scripts, root))
+    return TrainingPlaces(understood, others, _entry(places, scripts, root), _sign(candidates))
+
+
+def _sign(candidates: Sequence[tuple[Path, str]]) -> TrainingPlace | None:
+    """The first line that looks like training, by its words."""
+    for path, text in candidates:
+        found = _MAY_TRAIN.search(text)
+        if found is not None:
+            return TrainingPlace(path, text.count("\n", 0, found.start()) + 1)
+    return None
 
 
 def _place(path: Path, text: str) -> TrainingPlace | None:
