@@ -20,7 +20,7 @@ class CompiledTables(BuildHookInterface):  # type: ignore[type-arg]
         from npulens.catalog.shipped_rules import rule_tables
 
         rules = root / "rules"
-        others = [*rules.glob("fused/*.py"), *rules.glob("*/*.json")]
+        others = [*rules.glob("fused/*.py"), *rules.glob("*/*.json"), rules / "guide.toml"]
         places = {path: path.relative_to(root).as_posix() for path in others}
         self._folder = tempfile.TemporaryDirectory()
         for name, tables in (("rules", rule_tables(rules)), ("messages", messages())):

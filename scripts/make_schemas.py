@@ -1,8 +1,9 @@
-"""Write `docs/schemas`: JSON Schemas of the configuration, of rules and of what `verify` prints.
+"""Write `docs/schemas`: JSON Schemas of files that users write, and of what commands print.
 
     python scripts/make_schemas.py
 
-Those of the configuration and of rules are for editors. What npulens itself accepts is decided
+Those of the configuration and of rules are for editors, those of the guide and of `verify` for
+programs. What npulens itself accepts is decided
 where it reads the files, from which the names below are taken.
 """
 
@@ -15,6 +16,12 @@ from npulens.catalog.model import LANGUAGES, Applicability, MigrationStyle, Seve
 from npulens.catalog.sections import Section
 from npulens.catalog.shipped_rules import rules_folder
 from npulens.catalog.verdict_tables import read_reasons
+from npulens.workspace.files.folders import STATE_FILE
+from npulens.workspace.guiding.guide_points import guide_plan
+from npulens.workspace.guiding.guide_records import STATES as GUIDE_STATES
+from npulens.workspace.guiding.guide_state import DONE, HAND, OPEN, RUN, SKIPPED
+from npulens.workspace.guiding.guide_state import VERSION as GUIDE_VERSION
+from npulens.workspace.guiding.project_guide import CODE
 from npulens.workspace.settings.configuration import NOT_OVERRULED, SETTLED
 from npulens.workspace.settings.project_version import NEWEST, OLDEST
 from npulens.workspace.verifying.agreement import Agreement
@@ -243,9 +250,60 @@ def verify_schema() -> Schema:
     }
 
 
+DAY: Schema = {"type": "string", "pattern": r"^\d{4}-\d\d-\d\d$"}
+
+
+def guide_state_schema() -> Schema:
+    """The file in which a project keeps what was ticked by hand, and its runs."""
+    mark = {
+        "state": {"enum": [DONE, SKIPPED, OPEN]},
+        "by": {"enum": [HAND, RUN]},
+        "when": DAY,
+        "note": {"type": "string"},
+    }
+    points = {"type": "object", "additionalProperties": objects(mark, optional=("note",))}
+    return {
+        "$schema": DIALECT,
+        "title": f"State of the migration guide ({STATE_FILE})",
+        **objects({"version": {"const": GUIDE_VERSION}, "points": points}),
+    }
+
+
+def guide_schema() -> Schema:
+    text: Schema = {"type": "string"}
+    point = {
+        "id": {"enum": [each.id for each in guide_plan().points]},
+        "title": text,
+        "text": text,
+        "state": {"enum": list(GUIDE_STATES)},
+        "by": {"enum": [HAND, RUN, CODE, None]},
+        "when": or_null(DAY),
+        "note": text,
+        "evidence": text,
+        "place": or_null(objects({"path": text, "line": {"type": "integer", "minimum": 1}})),
+        "command": {"type": ["string", "null"]},
+        "read": lists(text),
+    }
+    phase = {"id": {"enum": [each.id for each in guide_plan().phases]}, "title": text}
+    found = {
+        "version": {"const": GUIDE_VERSION},
+        "root": text,
+        "counts": objects(dict.fromkeys(GUIDE_STATES, COUNT)),
+        "next": {"type": ["string", "null"]},
+        "phases": lists(objects({**phase, "points": lists(objects(point))})),
+    }
+    return {
+        "$schema": DIALECT,
+        "title": "What `npulens guide --output-format json` prints",
+        **objects(found),
+    }
+
+
 def schemas() -> dict[str, str]:
     """The text of each file."""
     made = {
+        "guide-state.schema.json": guide_state_schema(),
+        "guide.schema.json": guide_schema(),
         "npulens.schema.json": configuration_schema(),
         "rule.schema.json": rule_schema(),
         "rules.schema.json": rules_schema(),

@@ -38,6 +38,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
 
 def test_wheel_has_every_rule_file(wheel: zipfile.ZipFile) -> None:
     files = [path for path in ROOT.glob("rules/*/*") if path.suffix in (".json", ".py")]
+    files.append(ROOT / "rules" / "guide.toml")
     in_repository = {f"npulens/{p.relative_to(ROOT).as_posix()}": p.read_bytes() for p in files}
     in_wheel = {n: wheel.read(n) for n in wheel.namelist() if n.startswith("npulens/rules/")}
     rules = json.loads(in_wheel.pop("npulens/rules/compiled.json"))

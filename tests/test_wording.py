@@ -21,6 +21,7 @@ from npulens.catalog.model import Applicability, MigrationStyle, Severity
 from npulens.text.decoding import UndecodableReason
 from npulens.workspace.files import copying, not_read
 from npulens.workspace.fixing.effort import EffortClass
+from npulens.workspace.guiding import guide_records
 from npulens.workspace.migrating.readiness import Readiness
 from npulens.workspace.verifying.agreement import Agreement
 from npulens.workspace.verifying.npu_apis import FAILS, FALLS_BACK, MAY_FALL_BACK
@@ -83,6 +84,7 @@ COMPLETE = {
     "verify-diverged": ("loss", "parameter", "count"),
     "verify-agreement": Agreement,
     "editor-lens": ("training", "evaluation", "unknown"),
+    "guide-state": guide_records.STATES,
 }
 """Tables with a text for each of these."""
 SOME = {"verify-way": Outcome, "os": tuple(name.lower() for name in errno.errorcode.values())}

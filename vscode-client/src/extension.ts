@@ -3,11 +3,12 @@
 import * as vscode from "vscode";
 import { concernsStart } from "./configuration";
 import { FindingStore } from "./findingStore";
+import { GuideView } from "./guideView";
 import { MigrationView, setContext } from "./migrationView";
 import { onDidSelectInterpreter } from "./pythonExtension";
 import { ReportView } from "./reportView";
 import { openSample } from "./sample";
-import { MIGRATE_FILE, VERIFY } from "./serverCommands";
+import { GUIDE, MIGRATE_FILE, VERIFY } from "./serverCommands";
 import { Session } from "./session";
 import { ShapeMarks } from "./shapeMarks";
 import { createStatusItem } from "./statusItem";
@@ -26,6 +27,7 @@ export function activate(context: vscode.ExtensionContext): void {
     void setContext("npulens.state", started.state);
     void setContext("npulens.canMigrate", started.has(MIGRATE_FILE));
     void setContext("npulens.canVerify", started.has(VERIFY));
+    void setContext("npulens.canGuide", started.has(GUIDE));
   };
   context.subscriptions.push(
     log,
@@ -33,6 +35,7 @@ export function activate(context: vscode.ExtensionContext): void {
     store,
     createStatusItem(started, store),
     new MigrationView(context, started, store),
+    new GuideView(started),
     new ReportView(context, started),
     new ShapeMarks(context, started, store),
     started.onDidChange(tellManifest),

@@ -10,6 +10,7 @@ export const MIGRATE_FILE = "npulens.migrateFile";
 export const RESTART_INDEX = "npulens.restartIndex";
 export const RANK_SHAPES = "npulens.rankShapes";
 export const VERIFY = "npulens.verify";
+export const GUIDE = "npulens.guide";
 const MIGRATE_WORKSPACE = "npulens.migrateWorkspace";
 const WRITE_REPORT = "npulens.writeReport";
 const OF_THE_FILE = [MIGRATE_FILE, "npulens.addRunTimeMigration", "npulens.removeRunTimeMigration"];

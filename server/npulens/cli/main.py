@@ -90,7 +90,7 @@ class _Commands(MutableMapping[str, click.Command]):
 @click.group(
     cls=CommandGroup,
     commands=_Commands(
-        *("check", "fix", "migrate", "report", "shapes", "verify", "instrument"),
+        *("check", "fix", "migrate", "report", "guide", "shapes", "verify", "instrument"),
         *("rule", "explain", "config", "completion", "server"),
     ),
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -132,6 +132,18 @@ def complete_rules(
     ]
 
 
+def complete_points(
+    context: click.Context, parameter: click.Parameter, incomplete: str
+) -> "list[CompletionItem]":
+    """The points of the guide whose id begins with the typed text."""
+    from click.shell_completion import CompletionItem
+
+    from npulens.workspace.guiding.guide_points import guide_plan
+
+    points = (point for point in guide_plan().points if point.id.startswith(incomplete))
+    return [CompletionItem(point.id, help=point.title.en) for point in points]
+
+
 class Settings(NamedTuple):
     """What a command works with."""
 

@@ -1,15 +1,18 @@
 """The files that a command is about, and what checks them."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from npulens.cli.options import Settings
-from npulens.cli.refusals import common_folder
+from npulens.cli.refusals import common_folder, refusals
 
 if TYPE_CHECKING:
+    from npulens.catalog.tables import Catalogue
     from npulens.workspace.files.not_read import NotRead
+    from npulens.workspace.guiding.project_guide import Guide
+    from npulens.workspace.project.reached_files import ReachedFiles
     from npulens.workspace.runs.cache import FindingCache
     from npulens.workspace.runs.file_report import FileReport
     from npulens.workspace.runs.run import Checker
@@ -72,6 +75,40 @@ def _folder(paths: "Sequence[str]") -> Path:
     if any(map(os.path.isdir, paths)):  # unlike a method of `Path` it raises for no name
         return named if named.is_dir() else named.parent
     return here if named.is_relative_to(here) else named.parent
+
+
+def reached_files(project: Project, catalogue: "Catalogue", root: Path) -> "ReachedFiles":
+    """What the files of a project import of each other, by absolute paths."""
+    from npulens.workspace.index.fact_memo import FactMemo
+    from npulens.workspace.project.reached_files import ReachedFiles
+    from npulens.workspace.settings.configuration import absolute
+
+    libraries = {name.partition(".")[0] for name in catalogue.libraries}
+    return ReachedFiles(map(absolute, project.files), absolute(root), libraries, FactMemo())
+
+
+def guide_of_project(
+    root: Path,
+    reports: "Iterable[FileReport]",
+    reached: "ReachedFiles",
+    writing: Path | None = None,
+) -> "Guide":
+    """The guide of a project that was checked.
+
+    Raises:
+        Refusal: Its state file cannot be used.
+    """
+    from npulens.workspace.guiding.guide_evidence import Checked
+    from npulens.workspace.guiding.project_guide import guide_of
+    from npulens.workspace.settings.configuration import absolute
+
+    files = [
+        Checked(absolute(Path(each.path)), each.document, each.findings)
+        for each in reports
+        if each.path
+    ]
+    with refusals():
+        return guide_of(absolute(root), files, reached, writing=writing)
 
 
 def check_project(project: Project, jobs: int | None) -> "Iterator[FileReport]":

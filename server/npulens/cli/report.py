@@ -21,9 +21,9 @@ from npulens.cli.refusals import (
 )
 
 if TYPE_CHECKING:
-    from npulens.catalog.tables import Catalogue
     from npulens.cli.project import Project
     from npulens.cli.skipped import Skipped
+    from npulens.workspace.project.reached_files import ReachedFiles
     from npulens.workspace.runs.file_report import FileReport
     from npulens.workspace.settings.configuration import Settings
 
@@ -85,7 +85,7 @@ def report(
     The page is one file that needs no network; docs/report.md says what its figures mean.
     """
     from npulens.cli.outcome import Output
-    from npulens.cli.project import find_project
+    from npulens.cli.project import find_project, guide_of_project, reached_files
     from npulens.cli.skipped import Skipped
     from npulens.report.locations import FileNames
     from npulens.report.page_contents import page_of
@@ -101,6 +101,9 @@ def report(
     skipped = Skipped(chosen.language, show_skipped, project.not_read)
     reports = _checked(project, jobs, skipped)
     root = _root(paths)
+    reached = reached_files(project, chosen.catalogue, root)
+    writing = None if is_standard else absolute(Path(output_file))
+    guide = guide_of_project(root, reports, reached, writing)
     folder = Path.cwd() if is_standard else absolute(Path(output_file)).parent
     results = Results(
         title or root.name or str(root),
@@ -110,7 +113,8 @@ def report(
         FileNames(str(root), str(folder), editor_links),
         date,
         skipped.found,
-        *_reached(project, chosen.catalogue, root),
+        *_reached(project, reached),
+        guide,
     )
     page = page_of(results, chosen.language)
     if form == "html":
@@ -127,16 +131,12 @@ def report(
 
 
 def _reached(
-    project: "Project", catalogue: "Catalogue", root: Path
+    project: "Project", found: "ReachedFiles"
 ) -> "tuple[set[str], list[tuple[str, list[str]]]]":
     """The files without PyTorch, and what each script imports, as the reports name them."""
-    from npulens.workspace.index.fact_memo import FactMemo
-    from npulens.workspace.project.reached_files import ReachedFiles
     from npulens.workspace.settings.configuration import absolute
 
     names = {absolute(file): str(file) for file in project.files}
-    libraries = {name.partition(".")[0] for name in catalogue.libraries}
-    found = ReachedFiles(names, absolute(root), libraries, FactMemo())
     scripts = [
         (names[each.path], [names[path] for path in each.reached]) for each in found.scripts()
     ]

@@ -10,7 +10,7 @@ import click
 from npulens.cli.help import Command
 from npulens.cli.main import FINDINGS
 from npulens.cli.options import settings, settings_options, unsafe_option
-from npulens.cli.refusals import FAILURE, Refusal, refusal
+from npulens.cli.refusals import FAILURE, Refusal, complain, refusal
 
 if TYPE_CHECKING:
     from npulens.cli.options import Settings
@@ -116,6 +116,8 @@ def verify(
     The script is executed, with all rights that you have.
     """
     from npulens.report.verify_report import as_json, as_text
+    from npulens.workspace.guiding.guide_state import GuideStateError
+    from npulens.workspace.guiding.noted_runs import note_run
     from npulens.workspace.verifying.outcomes import status
     from npulens.workspace.verifying.project_copy import CopyError
     from npulens.workspace.verifying.verification import Request, verify
@@ -143,6 +145,10 @@ def verify(
         raise Refusal(error.text) from error
     form = as_json if output_format == "json" else as_text
     click.echo(form(found, chosen.language), nl=False)
+    try:
+        note_run(folder, found)
+    except GuideStateError as error:
+        complain(error.text)
     context.exit(_EXIT_CODES[status(found.verdict.outcome).value])
 
 

@@ -11,6 +11,7 @@ client requests. Each group of features has a file with a function `register`; `
 them together.
 `edits.py` is for what a user may untick; `pipe.py` writes without waiting. `verifying.py` takes
 the commands that run scripts and loads `script_runs.py` when needed; `run_diagnostics.py` keeps
-what was seen with the text it belongs to. The report is shown by running `npulens report` beside
+what was seen with the text it belongs to. `guiding_command.py` takes the command for the migration
+guide, and `guide_answers.py` answers it. The report is shown by running `npulens report` beside
 the server, since `lsp` and `report` do not know each other.
 """

@@ -7,6 +7,7 @@ from npulens.lsp.requests import (
     code_lens,
     commands,
     diagnostics,
+    guiding_command,
     hover,
     inlay_hints,
     links,
@@ -30,6 +31,7 @@ def create_server() -> NpulensServer:
         inlay_hints,
         links,
         commands,
+        guiding_command,
         verifying,
     ):
         feature.register(server)

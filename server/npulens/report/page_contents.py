@@ -72,6 +72,7 @@ def page_of(results: Results, language: Language) -> Page:
             for each in results.not_read
             if each.counts
         ),
+        guide=results.guide,
     )
 
 

@@ -20,6 +20,7 @@ from npulens.catalog.message_ids import MessageTable
 from npulens.catalog.messages import message, message_of
 from npulens.catalog.model import Applicability, Language, MigrationStyle, Severity
 from npulens.report import page_wording as wording
+from npulens.report.guide import point_wording
 from npulens.report.page_model import Entry, Fixes, Page
 from npulens.report.report_wording import style_meaning, style_name
 from npulens.workspace.fixing.effort import Formula
@@ -71,6 +72,9 @@ def as_html(page: Page) -> str:
         percent=wording.percent,
         script_state=partial(wording.script_state, language=language),
         fix_counts=_fix_counts,
+        point_sign=point_wording.sign,
+        point_state=partial(point_wording.state_name, language=language),
+        point_shows=partial(point_wording.shows, language=language),
         formula=_formula(page.formula, language),
         script=Markup(script),
         style=Markup(style),

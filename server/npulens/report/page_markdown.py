@@ -7,6 +7,7 @@ from typing import TypeVar
 import npulens
 from npulens.catalog.messages import message, message_of
 from npulens.catalog.model import Language
+from npulens.report.guide.guide_markdown import guide_markdown
 from npulens.report.page_model import (
     Group,
     HotspotRow,
@@ -63,6 +64,7 @@ def _lines(page: Page) -> Iterator[str]:
         f"{duration(page.advice, language)} {text('effort-advice', language)}",
     ]
     yield f"{text('effort', language)}{colon}{comma.join(effort)}"
+    yield from _guide(page)
     yield from _listed("scripts", page.scripts, _script, page)
     if not page.blockers:
         yield from ("", text("no-blockers", language))
@@ -78,6 +80,15 @@ def _lines(page: Page) -> Iterator[str]:
     checked = f"{text('checked-for', language)}{colon}{target}"
     parts = [checked, f"npulens {npulens.__version__}", page.date]
     yield f"<sub>{' · '.join(part for part in parts if part)}</sub>"
+
+
+def _guide(page: Page) -> Iterator[str]:
+    """The points of the migration, folded away but for the next one."""
+    if page.guide is None:
+        return
+    yield from _heading("guide", page)
+    first, *rest = guide_markdown(page.guide, page.title, page.language, prose)
+    yield from (f"<details><summary>{first}</summary>", *rest, "", "</details>")
 
 
 def _unread(page: Page) -> str:
@@ -107,7 +118,7 @@ def _script(script: ScriptRow, language: Language) -> str:
 def _blocker(group: Group, language: Language) -> str:
     places = _sentence_list((_place(shown) for shown in group.places), language)
     counts = f"{group.findings}×, {duration(group.minutes, language)}"
-    return f"**{group.rule.code}** ({counts}) {_prose(group.message)} {places}"
+    return f"**{group.rule.code}** ({counts}) {prose(group.message)} {places}"
 
 
 def _families(page: Page) -> Iterator[str]:
@@ -127,12 +138,12 @@ def _families(page: Page) -> Iterator[str]:
 
 def _library(row: LibraryRow, language: Language) -> str:
     name = _code(row.name) if row.name else text("own-cuda", language)
-    return f"{name} ({row.findings}×): {_prose(row.groups[0].message)}"
+    return f"{name} ({row.findings}×): {prose(row.groups[0].message)}"
 
 
 def _hotspot(row: HotspotRow, language: Language) -> str:
     advice = text("better", language, advice=row.advice)
-    return f"{row.score}: {_place(row.place)} {_prose(row.message)} {_prose(advice)}"
+    return f"{row.score}: {_place(row.place)} {prose(row.message)} {prose(advice)}"
 
 
 def _settled(page: Page) -> Iterator[str]:
@@ -186,7 +197,7 @@ def _row(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _prose(message: str) -> str:
+def prose(message: str) -> str:
     """A message, of which only the code in backticks is marked up."""
     parts = message.split("`")
     if len(parts) % 2 == 0:

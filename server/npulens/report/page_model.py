@@ -11,6 +11,7 @@ from npulens.report.snippets import Line
 from npulens.text.document import Document
 from npulens.workspace.files.not_read import NotRead
 from npulens.workspace.fixing.effort import Formula
+from npulens.workspace.guiding.project_guide import Guide
 from npulens.workspace.migrating.readiness import Readiness
 from npulens.workspace.runs.file_report import FileReport
 
@@ -27,6 +28,7 @@ class Results:
         not_read: The files and folders that were not read.
         without_torch: The paths of files that do not use PyTorch.
         scripts: The scripts that are started, each with the paths of what it imports.
+        guide: The guide of the project, if it is wanted.
     """
 
     title: str
@@ -38,6 +40,7 @@ class Results:
     not_read: Sequence[NotRead] = ()
     without_torch: Collection[str] = ()
     scripts: Sequence[tuple[str, Collection[str]]] = ()
+    guide: Guide | None = None
 
 
 class Fixes(NamedTuple):
@@ -284,6 +287,7 @@ class Page:
         folders: The tree of folders with what is to be done in them.
         not_read: How many folders and files were not read, in words; empty if none.
         unread: Their names, each with the reason.
+        guide: Which points of the migration are done, if that is wanted.
     """
 
     title: str
@@ -310,6 +314,7 @@ class Page:
     folders: Folder
     not_read: str
     unread: tuple[tuple[str, str], ...]
+    guide: Guide | None
 
     @property
     def judged(self) -> Mapping[Readiness, int]:

@@ -1,6 +1,7 @@
 """Runs a script of the workspace on the emulated NPU, and shows what was seen at its lines."""
 
 import asyncio
+import logging
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,6 +25,8 @@ from npulens.text.document import Document
 from npulens.text.kinds import Kind, kind_by_name
 from npulens.text.notebooks import UnreadableNotebook
 from npulens.text.sources import read_source
+from npulens.workspace.guiding.guide_state import GuideStateError
+from npulens.workspace.guiding.noted_runs import note_run
 from npulens.workspace.project.file_context import FileContext, ProjectContextProvider
 from npulens.workspace.verifying.copy_migration import CopyMigration
 from npulens.workspace.verifying.outcomes import GOOD, LIMITED, Outcome, status
@@ -35,6 +38,8 @@ from npulens.workspace.verifying.run_wording import (
 )
 from npulens.workspace.verifying.verification import Request, Verification, verify
 from npulens.workspace.verifying.verified_run import CannotVerifyError, Limits, Task
+
+logger = logging.getLogger(__name__)
 
 _LOOK_AFTER = 0.25
 """Seconds between two looks at whether the run is over or the user has stopped it."""
@@ -67,6 +72,7 @@ class ScriptRuns:
             )
             request = options.request(root, real.relative_to(root).as_posix(), around)
             found = await self._found(request, around.catalogue, progress)
+        await asyncio.to_thread(_note, root, found)
         language = terms.in_project(around.configuration.language).language
         shown = _message(found, language)
         is_good = found.verdict.outcome in GOOD | {Outcome.LIMIT_REACHED}
@@ -120,6 +126,14 @@ class ScriptRuns:
                 continue
             if document is None or not is_text_of(document, opened.view):
                 raise JsonRpcInvalidParams(f"{path} has changes that are not saved; save it first.")
+
+
+def _note(root: Path, found: Verification) -> None:
+    """Note a run for the guide of its project, if that has a state file."""
+    try:
+        note_run(root, found)
+    except GuideStateError as error:
+        logger.warning("%s", error)
 
 
 def _message(found: Verification, language: Language) -> str:

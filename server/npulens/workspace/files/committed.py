@@ -16,6 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from npulens.catalog.messages import LocalizedError, message, os_error
+from npulens.workspace.files.folders import STATE_FILE
 from npulens.workspace.files.git_index import Entry, Index
 from npulens.workspace.files.repository import (
     Repository,
@@ -50,7 +51,8 @@ def first_change(repository: Repository, index: Index) -> str | None:
 
     Both the index and the working tree count; whether a file may be executed counts in the index
     alone. Files that differ in their line ends alone, or of which Git LFS keeps a pointer, are as
-    they were committed.
+    they were committed. So is the state of the migration guide, which nothing fixes: whoever ticks
+    a point goes on without a commit.
 
     Raises:
         CommittedError: It cannot be known.
@@ -64,7 +66,8 @@ def first_change(repository: Repository, index: Index) -> str | None:
         changed = [
             entry.path
             for entry in index.entries
-            if not _is_as_in_index(repository.root, entry, written, index.hash_name)
+            if os.path.basename(entry.path) != STATE_FILE  # noqa: PTH119
+            and not _is_as_in_index(repository.root, entry, written, index.hash_name)
         ]
         if not changed:
             return None

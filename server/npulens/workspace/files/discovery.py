@@ -165,6 +165,8 @@ def _is_wanted(entry: os.DirEntry[str]) -> bool:
 
 
 def _has_wanted_name(name: str) -> bool:
+    if name == folders.STATE_FILE:
+        return False
     known = kind_by_name(name) is not None
     return known and name not in _LOCK_FILES and not name.endswith(_NOT_WALKED)
 

@@ -1,9 +1,11 @@
-"""Folders that hold no source of a project: history, caches, environments, what builds leave."""
+"""What holds no source of a project: history, caches, environments, what builds leave."""
 
 import os
 
 LOG_FOLDER = "npulens-migration"
 """The folder in a migrated tree that says how it came about."""
+STATE_FILE = "npulens-guide.json"
+"""Where a project keeps what was ticked in the migration guide; nothing fixes or migrates it."""
 HISTORY = frozenset({".bzr", ".git", ".hg", ".svn"})
 CACHES = frozenset(
     {"__pycache__", ".ipynb_checkpoints", ".mypy_cache", ".npulens_cache", ".pytest_cache"}

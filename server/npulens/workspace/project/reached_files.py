@@ -52,7 +52,7 @@ class ReachedFiles:
     def scripts(self) -> list[Script]:
         """The scripts that reach a file with PyTorch, those that reach most first; no tests."""
         started = [file for file in sorted(self._modules) if self._is_started(file)]
-        found = [Script(file, self._reached_from(file)) for file in started]
+        found = [Script(file, self.reached_from(file)) for file in started]
         using = [each for each in found if any(map(self._uses_torch, each.reached))]
         return sorted(using, key=lambda each: -len(each.reached))
 
@@ -65,7 +65,8 @@ class ReachedFiles:
             return False
         return _IS_STARTED.search(self._contents.of(file).data) is not None
 
-    def _reached_from(self, script: Path) -> frozenset[Path]:
+    def reached_from(self, script: Path) -> frozenset[Path]:
+        """The files of the project that a script imports, itself among them."""
         beside = script.parent
         return frozenset(all_reached([script], lambda file: self._imported_by(file, beside)))
 
