@@ -56,6 +56,11 @@ def test_the_hint_says_what_takes_the_place(source: str) -> None:
 
 
 NEEDED = {
+    "the same by another name": (
+        "try:\n    from flash_attn.bert_padding import pad\nexcept ImportError:\n"
+        "    from flash_attn.bert_padding import padded as pad\n",
+        [(2, "NPU602"), (4, "NPU602")],
+    ),
     "TRIED + assert": (
         TRIED.format("flash_attn") + "assert flash_attn is not None, 'install it'\n",
         [(2, "NPU602")],

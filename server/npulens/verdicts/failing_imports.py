@@ -17,8 +17,19 @@ def tried_parts(node: ast.Try) -> list[ast.stmt]:
     """What a `try` runs only if the imports in it succeed, where failing is no end."""
     for handler in node.handlers:
         if catches_failing_import(handler) and not _ends(handler.body[-1]):
-            return [*node.body, *node.orelse]
+            is_same = _taken(handler.body) & _taken(node.body)
+            return [] if is_same else [*node.body, *node.orelse]
     return []
+
+
+def _taken(body: list[ast.stmt]) -> set[str]:
+    """The modules below a package that a block takes names from: `flash_attn.bert_padding`.
+
+    A handler may try the same one by another name, which is no other way.
+    """
+    imports = (statement for statement in body if isinstance(statement, ast.ImportFrom))
+    modules = {each.module or "" for each in imports if not each.level}
+    return {module for module in modules if "." in module and not module.startswith("torch.")}
 
 
 def suppresses(node: ast.With) -> bool:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from npulens.catalog.messages import LocalizedError
 from npulens.catalog.model import LocalizedText
 from npulens.fixes.instruments.inserting import instrument_edits
-from npulens.fixes.instruments.insertion import CannotInstrumentError
+from npulens.fixes.instruments.instrument_model import CannotInstrumentError
 from npulens.fixes.instruments.known_instruments import BY_NAME
 from npulens.fixes.scripts import read_script
 from npulens.syntax.parsing import tree_or_none
