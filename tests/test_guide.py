@@ -20,6 +20,7 @@ from npulens.workspace.guiding.guide_state import Mark, change_state
 from npulens.workspace.guiding.noted_runs import note_run
 from npulens.workspace.guiding.point_answers import _FITTING, _KINDS
 from npulens.workspace.verifying.outcomes import Outcome, Verdict
+from npulens.workspace.verifying.run_arguments import RunArguments
 from npulens.workspace.verifying.verification import Verification
 from test_schemas import validator
 
@@ -393,8 +394,8 @@ def test_the_path_must_be_a_folder(here: Path) -> None:
 def noted(here: Path, outcome: Outcome, *, fixed: int = 0) -> dict[str, str]:
     """The states of the points about runs, after a run."""
     run = Verification(
-        *(Verdict(outcome), None, fixed, 3, None, (), (), (), (), None, None, "train.py", None),
-        *((), {}),
+        *(Verdict(outcome), None, fixed, RunArguments(()), 3, None, (), (), (), (), None, None),
+        *("train.py", None, (), {}),
     )
     note_run(here, run)
     found = states()
