@@ -112,6 +112,12 @@ def check_groups_of_channels_that_lie_last_are_normalised() -> None:
         close(other, one)
 
 
+def check_names_that_are_not_imitated_stand_in_annotations() -> None:
+    graph = torch.npu.NPUGraph
+    assert (graph | None) is (None | graph) is object
+    refused(Exception, graph, "not emulated")
+
+
 def check_scripts_of_torch_compile_factories() -> None:
     def raised(x: Tensor) -> Tensor:
         return x + torch.zeros_like(x) + torch.ones([1], device=x.device)
