@@ -7,6 +7,7 @@ object: the name of each check, and what failed, or an empty text.
 """
 
 import copy
+import importlib
 import io
 import json
 import os
@@ -109,6 +110,21 @@ def check_groups_of_channels_that_lie_last_are_normalised() -> None:
         results.append((norm(given), given.grad, norm.weight.grad))
     for one, other in zip(*results, strict=True):
         close(other, one)
+
+
+def check_names_that_are_not_imitated_stand_in_annotations() -> None:
+    graph = torch.npu.NPUGraph
+    assert (graph | None) is (None | graph) is object
+    refused(Exception, graph, "not emulated")
+
+
+def check_scripts_of_torch_compile_factories() -> None:
+    def raised(x: Tensor) -> Tensor:
+        return x + torch.zeros_like(x) + torch.ones([1], device=x.device)
+
+    x = torch.randn(3).npu()
+    close(torch.jit.script(raised)(x), x + 1)
+    importlib.import_module("torch.distributed.optim")  # compiles optimizers
 
 
 def check_recurrent_layers_train_as_on_the_cpu() -> None:

@@ -42,6 +42,12 @@ class Unmodelled:
 
     __call__ = __enter__ = __exit__ = __getitem__ = _refuse
 
+    def __or__(self, other: object) -> type:
+        """In annotations, `torch.npu.NPUGraph | None`."""
+        return object
+
+    __ror__ = __or__
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)

@@ -54,4 +54,15 @@ def patch() -> None:
     tensor.pin_memory, tensor.is_pinned = _pin_memory, _is_pinned
     for owner, names in ((torch, _FACTORIES), (tensor, _METHODS)):
         for name in names:
-            setattr(owner, name, _pinning(getattr(owner, name)))
+            original = getattr(owner, name)
+            wrapper = _pinning(original)
+            _stay_builtin(original, wrapper)
+            setattr(owner, name, wrapper)
+
+
+def _stay_builtin(original: Any, wrapper: Any) -> None:
+    """TorchScript knows functions of C++ by identity, and would compile others."""
+    builtins: Any = torch.jit._builtins
+    operator = builtins._find_builtin(original)
+    if operator is not None:
+        builtins._register_builtin(wrapper, operator)
