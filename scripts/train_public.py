@@ -209,7 +209,8 @@ def page(scripts: list[dict[str, Any]], results: Results) -> str:
         "",
         "A number is that of the optimizer steps of a run that came to its end or to that limit; "
         "`0` ran to its end without an optimizer, and `-` was not run yet. Everything else is a "
-        "verdict, with its reason below.",
+        "verdict, with its reason below. Cells were measured one after the other while npulens "
+        "changed, and those of the last three columns are of the scripts that came first.",
         "",
         "| | project | script | kind | CPU | safe | unsafe | device-agnostic | runtime-shim |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",

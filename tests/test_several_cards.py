@@ -22,7 +22,7 @@ SCRIPTS = [
     "project/train.py",
 ]
 CONTAINS = {
-    "train_and_test.py": (
+    "train_and_evaluate.py": (
         "train_loader.sampler.set_epoch(train_loader.sampler.epoch + 1)",
         "    total = over_processes(total)\n    correct = over_processes(correct)\n",
         "test(model, device, test_loader)",

@@ -3,11 +3,13 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 import libcst as cst
+from libcst import matchers
 from libcst.metadata import MetadataWrapper, PositionProvider
 
 from npulens.fixes.multi_device.actions import Actions, Position
 
 _DEFINITIONS = (cst.FunctionDef, cst.ClassDef)
+_ASKING = matchers.Name("device_count") | matchers.Name("is_available")
 IS_FIRST = "torch.distributed.get_rank() == 0"
 
 
@@ -28,6 +30,7 @@ class _Pass(cst.CSTTransformer):
         self._actions = actions
         self._module = module
         self._defined: list[cst.BaseStatement] = []
+        self._emptied: list[cst.BaseStatement] = []
 
     def on_leave(  # type: ignore[override]
         self, original_node: cst.CSTNode, updated_node: cst.CSTNode
@@ -37,6 +40,7 @@ class _Pass(cst.CSTTransformer):
             body = [*self._spaced(body)]
             if not body and isinstance(original_node, cst.IndentedBlock):
                 body = [cst.parse_statement("pass")]
+                self._emptied += body
             return updated_node.with_changes(body=body)
         if isinstance(original_node, cst.SimpleStatementSuite):
             return self._suite(original_node, updated_node)
@@ -54,6 +58,8 @@ class _Pass(cst.CSTTransformer):
         body: list[cst.BaseStatement] = []
         comments: list[cst.EmptyLine] = []
         for original, statement in zip(originals, updated, strict=True):
+            if self._does_nothing(statement):
+                continue
             for start, each in self._apart(original, statement):
                 lines = [*comments, *getattr(each, "leading_lines", ())]
                 comments = []
@@ -63,6 +69,17 @@ class _Pass(cst.CSTTransformer):
                     each = each.with_changes(leading_lines=lines)
                 self._add(body, start, each)
         return body
+
+    def _does_nothing(self, statement: cst.BaseStatement) -> bool:
+        """Whether a condition guards nothing any more, and asks only for devices."""
+        if not isinstance(statement, cst.If) or statement.orelse is not None:
+            return False
+        body = statement.body.body
+        if len(body) != 1 or all(body[0] is not each for each in self._emptied):
+            return False
+        calls = matchers.findall(statement.test, matchers.Call())
+        asks = matchers.Call(func=matchers.Attribute(attr=_ASKING))
+        return all(matchers.matches(call, asks) for call in calls)
 
     def _spaced(self, body: list[cst.BaseStatement]) -> Iterator[cst.BaseStatement]:
         """Two empty lines behind a definition that was put in."""
