@@ -181,7 +181,21 @@ SECTIONS = {
     "performance": NPU_TUNING,
 }
 
+WRITTEN = "no mistake in code: `npulens instrument` writes it where it belongs"
+GUIDED = "no mistake in code: `npulens guide` has it as a step"
+
 EXCEPTIONS = {
+    "msprobe msprobe.debugger.step": WRITTEN,
+    "msprobe msprobe.monitor.v1": WRITTEN,
+    "msprobe msprobe.pattern.monitor": WRITTEN,
+    "msprobe msprobe.monitor.v2": (
+        "a second way to what `npulens instrument monitor` writes, for releases from 26 alone"
+    ),
+    "msprobe msprobe.seed_all": (
+        "`npulens instrument determinism` writes what it does, without the tool"
+    ),
+    "determinism phase precision": GUIDED,
+    "determinism det.data": GUIDED,
     "corrected name 06": "what a report holds; no name or value is wrong",
     "corrected name 09": "advice on a number that is right for other uses",
     "corrected name 17": "when a script may be stopped, which is not in it",

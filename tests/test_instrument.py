@@ -203,6 +203,9 @@ def main(model, kind):
     [
         "parameters = list(model.parameters())\n    optimizer = Adam(parameters)",
         "groups = [{'params': model.parameters(), 'lr': 1}]\n    optimizer = Adam(groups, lr=2)",
+        "decay = []\n    for n, p in model.named_parameters():\n        decay.append(p)\n"
+        "    optimizer = Adam([{'params': decay}])\n    schedule = StepLR(optimizer)\n"
+        "    optimizer_state = optimizer.state_dict()",
         "optimizer = make(args, model)",
         "optimizer = make(net=model, args=args)",
     ],

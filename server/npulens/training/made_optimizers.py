@@ -1,15 +1,14 @@
 """The optimizers of a script: what makes them, and whose parameters they are given."""
 
 import ast
-from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from npulens.syntax.meanings import Instance, resolve
 from npulens.syntax.walking import nodes_below
 from npulens.training.call_sites import CallSites, Site
+from npulens.training.flow import Flow
+from npulens.training.participants import base_of, holders, owners_of_parameters
 from npulens.training.step_loops import StepLoop
-
-_OF_MODEL = frozenset({"parameters", "named_parameters"})
 
 
 def optimizer_names(sites: CallSites) -> frozenset[str]:
@@ -19,7 +18,7 @@ def optimizer_names(sites: CallSites) -> frozenset[str]:
         statement = site.statement
         if isinstance(statement, ast.Assign) and statement.value is call:
             made = [v.name for v in resolve(call, site.scope) if isinstance(v, Instance)]
-            if any(".optim." in name and ".lr_scheduler" not in name for name in made):
+            if any(".optim." in name and _is_class(name) for name in made):
                 found |= {ast.unparse(target) for target in statement.targets}
     return frozenset(found)
 
@@ -31,16 +30,16 @@ class MadeOptimizer(NamedTuple):
         statement: The assignment.
         site: The call that makes it.
         optimizer: What the assignment calls the optimizer.
-        model: The expression of the model whose parameters the optimizer is given.
+        model: The model whose parameters it is given, as the function of the statement calls it.
     """
 
     statement: ast.Assign | ast.AnnAssign
     site: Site
     optimizer: ast.expr
-    model: ast.expr
+    model: str
 
 
-def made_optimizers(sites: CallSites) -> tuple[MadeOptimizer, ...]:
+def made_optimizers(sites: CallSites, flow: Flow) -> tuple[MadeOptimizer, ...]:
     """The assignments that make an optimizer of the parameters of one model, in order."""
     found = []
     for site, call in sites.calls():
@@ -48,7 +47,7 @@ def made_optimizers(sites: CallSites) -> tuple[MadeOptimizer, ...]:
         if not isinstance(statement, (ast.Assign, ast.AnnAssign)) or statement.value is not call:
             continue
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-        model = _only_model(call, site, sites)
+        model = _only_model(call, site, flow)
         is_named = len(targets) == 1 and isinstance(targets[0], (ast.Name, ast.Attribute))
         if model is None or not is_named or not _makes_optimizer(call, targets[0], site):
             continue
@@ -56,66 +55,42 @@ def made_optimizers(sites: CallSites) -> tuple[MadeOptimizer, ...]:
     return tuple(found)
 
 
+def _is_class(name: str) -> bool:
+    return name.rpartition(".")[2][:1].isupper() and ".lr_scheduler" not in name
+
+
 def _makes_optimizer(call: ast.Call, target: ast.expr, site: Site) -> bool:
     made = [value.name for value in resolve(call, site.scope) if isinstance(value, Instance)]
-    name = target.attr if isinstance(target, ast.Attribute) else getattr(target, "id", "")
-    is_named = "optim" in name.lower() or "opt" in name.lower().split("_")
+    name = (target.attr if isinstance(target, ast.Attribute) else getattr(target, "id", "")).lower()
+    is_state = getattr(call.func, "attr", "") == "state_dict"
+    if is_state or any("sched" in each for each in (name, *made)):
+        return False
+    is_named = "optim" in name or "opt" in name.split("_")
     return is_named or any(".optim" in each for each in made)
 
 
-def _only_model(call: ast.Call, site: Site, sites: CallSites) -> ast.expr | None:
-    """The model of `SGD(model.parameters())`; `None` if there are several or none is named."""
-    owners = _owners([*call.args, *(keyword.value for keyword in call.keywords)], site)
-    if not owners:
-        owners = _given_to_maker(call, site, sites)
-    model = next(iter(owners.values()), None)
-    return model if len(owners) == 1 and isinstance(model, (ast.Name, ast.Attribute)) else None
+def _only_model(call: ast.Call, site: Site, flow: Flow) -> str | None:
+    """The model of `SGD(model.parameters())`; `None` if there are several or none is named here.
 
-
-def _owners(given: Iterable[ast.expr], site: Site) -> dict[str, ast.expr]:
-    """What `.parameters()` is called on in some arguments, and in what their names were assigned.
-
-    Groups of parameters are often put together in a variable before.
+    Groups of parameters may be put together before, or by a function of the file that is given
+    the model.
     """
-    pending = list(given)
-    found: dict[str, ast.expr] = {}
-    seen: set[str] = set()
-    while pending:
-        for part in nodes_below(pending.pop()):
-            if isinstance(part, ast.Attribute) and part.attr in _OF_MODEL:
-                found[ast.dump(part.value)] = part.value
-            elif isinstance(part, ast.Name) and part.id not in seen:
-                seen.add(part.id)
-                pending += _assigned_before(part.id, site)
-    return found
+    names = set()
+    for value in flow.origins(call):
+        for owner in owners_of_parameters(value.node, flow):
+            names.add(_name_here(base_of(owner, flow), site, flow))
+    return names.pop() if len(names) == 1 else None
 
 
-def _assigned_before(name: str, site: Site) -> Iterator[ast.expr]:
-    """What a name of the same function was assigned before a call, besides by other calls."""
-    function = site.function
-    for statement in () if function is None else nodes_below(function):
-        if not isinstance(statement, ast.Assign) or statement.lineno >= site.node.lineno:
-            continue
-        if name not in {getattr(target, "id", "") for target in statement.targets}:
-            continue
-        value = statement.value
-        if not isinstance(value, ast.Call) or getattr(value.func, "id", "") in ("list", "filter"):
-            yield value
-
-
-def _given_to_maker(call: ast.Call, site: Site, sites: CallSites) -> dict[str, ast.expr]:
-    """The argument that a function of the file takes the parameters of."""
-    found: dict[str, ast.expr] = {}
-    for function in sites.run_by(site):
-        names = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
-        given = dict(zip(names, call.args, strict=False))
-        given |= {k.arg: k.value for k in call.keywords if k.arg is not None}
-        for part in nodes_below(function):
-            if isinstance(part, ast.Attribute) and part.attr in _OF_MODEL:
-                argument = given.get(getattr(part.value, "id", ""))
-                if argument is not None:
-                    found[ast.dump(argument)] = argument
-    return found
+def _name_here(model: ast.expr, site: Site, flow: Flow) -> str | None:
+    """What a model is called in the function of a statement."""
+    variable = flow.variable(model)
+    if variable is None:
+        return None
+    if variable.owner in (site.function, None) or isinstance(variable.owner, ast.ClassDef):
+        return ast.unparse(model)
+    held = {each.name for each in holders(model, flow) if each.owner in (site.function, None)}
+    return held.pop() if len(held) == 1 else None
 
 
 def accumulation(step: StepLoop) -> str | None:

@@ -70,11 +70,11 @@ def trained_models(script: TrainingScript, flow: Flow) -> list[ast.expr]:
     found: dict[ast.expr, None] = {}
     for update in script.updates:
         for value in flow.origins(update.optimizer):
-            found.update(dict.fromkeys(_owners(value.node, flow)))
+            found.update(dict.fromkeys(owners_of_parameters(value.node, flow)))
     return sorted(found, key=lambda node: (node.lineno, node.col_offset))
 
 
-def _owners(optimizer: ast.expr, flow: Flow) -> Iterator[ast.expr]:
+def owners_of_parameters(optimizer: ast.expr, flow: Flow) -> Iterator[ast.expr]:
     """What `.parameters()` is called of in what makes an optimizer, and in what that is given."""
     pending: list[ast.AST] = [optimizer]
     known: set[ast.AST] = set()
@@ -100,7 +100,7 @@ def _is_module_like(node: ast.Name) -> bool:
 def _appended(flow: Flow, node: ast.Name) -> Iterator[ast.expr]:
     """What a list of parameters is filled with: `params += [...]`, `params.append(...)`."""
     variable = flow.variable(node)
-    if variable is None or ("param" not in node.id.lower() and "group" not in node.id.lower()):
+    if variable is None or not _collects(node.id, variable, flow):
         return
     for site, call in flow.sites.calls():
         function = call.func
@@ -109,6 +109,14 @@ def _appended(flow: Flow, node: ast.Name) -> Iterator[ast.expr]:
         if flow.variable(function.value) == variable:
             yield from call.args
             yield from (loop.iter for loop in site.loops if not isinstance(loop, ast.While))
+
+
+def _collects(name: str, variable: Variable, flow: Flow) -> bool:
+    """Whether a variable is a list that is filled: by its name, or as it is empty at first."""
+    if "param" in name.lower() or "group" in name.lower():
+        return True
+    values = (each.value.node for each in flow.definitions.get(variable, ()))
+    return any(isinstance(value, ast.List) and not value.elts for value in values)
 
 
 def base_of(node: ast.expr, flow: Flow) -> ast.expr:

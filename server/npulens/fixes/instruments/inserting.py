@@ -22,7 +22,7 @@ from npulens.fixes.instruments.script_places import (
 )
 from npulens.fixes.scripts import Script, read_script
 from npulens.syntax.parsing import module_tree
-from npulens.text.lines import LineMap
+from npulens.training.flow import Flow
 from npulens.training.made_optimizers import accumulation, made_optimizers, optimizer_names
 from npulens.training.training_script import TrainingScript, read_training
 
@@ -54,7 +54,7 @@ def instrument_edits(text: str, instrument: Instrument) -> tuple[Edit, ...]:
         filled = replace(filled, imports=precision.imports() + filled.imports)
         changes += precision.edits()
         more += precision.insertions()
-    insertions = [*_insertions(filled, script.tree, script.lines, training), *more]
+    insertions = [*_insertions(filled, script, training), *more]
     edits = (*edits_of(script.lines, insertions, instrument.name), *changes)
     _tree(apply_edits(text, edits))
     return edits
@@ -87,9 +87,10 @@ def _tree(text: str) -> ast.Module:
 
 
 def _insertions(
-    instrument: Instrument, tree: ast.Module, lines: LineMap, training: TrainingScript
+    instrument: Instrument, script: Script, training: TrainingScript
 ) -> Iterator[Insertion]:
     """All lines of an instrument, at their places."""
+    tree, lines = script.tree, script.lines
     imports = instrument.imports
     steps, runs = training.steps, training.runs
     if instrument.needs_steps or instrument.dtype:
@@ -102,7 +103,7 @@ def _insertions(
         ends = instrument.step_end, instrument.turn_end
         yield from in_steps(training, lines, instrument.step_begin, *ends)
     if instrument.prepared:
-        yield from _prepared(instrument, lines, training)
+        yield from _prepared(instrument, script, training)
     if instrument.top:
         yield at_top(tree, lines, instrument.top)
     if imports:
@@ -126,10 +127,11 @@ def _no_steps(training: TrainingScript) -> CannotInstrumentError:
 
 
 def _prepared(
-    instrument: Instrument, lines: LineMap, training: TrainingScript
+    instrument: Instrument, script: Script, training: TrainingScript
 ) -> Iterator[Insertion]:
     """Lines behind each statement that makes the optimizer, such as one in each branch."""
-    made = made_optimizers(training.sites)
+    lines = script.lines
+    made = made_optimizers(training.sites, Flow(script.tree, script.module, training.sites))
     if not made:
         line = training.updates[0].site.node.lineno if training.updates else 1
         raise CannotInstrumentError(line, "instrument.no-optimizer")
@@ -137,9 +139,9 @@ def _prepared(
     if not optimizer_names(training.sites) <= {ast.unparse(first.optimizer)}:
         line = first.statement.lineno
         raise CannotInstrumentError(line, "instrument.several-optimizers")
-    values = {"model": ast.unparse(first.model), "optimizer": ast.unparse(first.optimizer)}
+    values = {"model": first.model, "optimizer": ast.unparse(first.optimizer)}
     for each in made[1:]:
-        if (ast.unparse(each.model), ast.unparse(each.optimizer)) != tuple(values.values()):
+        if (each.model, ast.unparse(each.optimizer)) != tuple(values.values()):
             line = each.statement.lineno
             raise CannotInstrumentError(line, "instrument.several-optimizers")
     if any("{accumulation}" in line for line in instrument.prepared):
