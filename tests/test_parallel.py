@@ -630,3 +630,25 @@ def test_settings_of_mmcv_are_no_error() -> None:
     """Its newer releases take HCCL by themselves."""
     (found,) = findings("dist_params = dict(backend='nccl')\n")
     assert found.effective_severity is Severity.INFO
+
+
+def test_the_group_is_made_where_its_modules_are_there() -> None:
+    """Scripts extend `sys.path` before they import."""
+    text = """\
+import sys
+sys.path.append("..")
+import os
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+model = nn.DataParallel(Net()).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=1)
+loader = DataLoader(data, batch_size=4, shuffle=True)
+for x in loader:
+    model(x).sum().backward()
+    optimizer.step()
+"""
+    result = fixed(text)
+    assert "DistributedDataParallel(" in result
+    assert result.index("import torch\n") < result.index("local_rank = int(os.environ")

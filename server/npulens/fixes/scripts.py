@@ -164,8 +164,20 @@ def home_of(script: Script, call: ast.Call, scope: Scope) -> Home | None:
         body = guard.body if isinstance(guard, ast.If) else tree.body
     else:
         return None
-    first = next((s for s in body if not comes_before_setup(s, body is tree.body)), None)
+    imported = needed_imports_end(tree) if body is tree.body else 0
+    free = (s for s in body if s.lineno > imported)
+    first = next((s for s in free if not comes_before_setup(s, body is tree.body)), None)
     return None if first is None or not _starts_before(first, call) else Home(body, scope, first)
+
+
+def needed_imports_end(tree: ast.Module) -> int:
+    """The line behind which the module has `os` and `torch`, as far as it imports them."""
+    ends: dict[str, int] = {}
+    for node in tree.body:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                ends.setdefault(alias.name.partition(".")[0], node.end_lineno or node.lineno)
+    return max(ends.get("os", 0), ends.get("torch", 0))
 
 
 def comes_before_setup(node: ast.stmt, at_top: bool) -> bool:
