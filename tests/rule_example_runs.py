@@ -122,6 +122,7 @@ def names() -> dict[str, Any]:
         "criterion": nn.CrossEntropyLoss(),
         "device": "npu",
         "experimental": None,
+        "graphs": [torch.ones(2)],
         "groups": lambda each: each.parameters(),
         "loader": [(torch.ones(2, 4).npu(), torch.tensor([0, 2]).npu())],
         "metrics": torch_npu.profiler.AiCMetrics.PipeUtilization,
@@ -166,7 +167,10 @@ def doubles(folder: Path) -> None:
     probe = ModuleType("msprobe.pytorch")
     probe.seed_all = lambda seed, mode: None  # type: ignore[attr-defined]
     parents = {name: ModuleType(name) for name in ("transformers", "timm", "msprobe")}
-    doubled = (project, activations, timm, adamp, probe)
+    graphs = ModuleType("torch_geometric.loader")
+    graphs.DataLoader = list  # type: ignore[attr-defined]
+    parents["torch_geometric"] = ModuleType("torch_geometric")
+    doubled = (project, activations, timm, adamp, probe, graphs)
     sys.modules |= parents | {each.__name__: each for each in doubled}
     program = folder / "npu-smi"
     program.write_text('#!/bin/sh\necho "$@" > "$NPU_SMI_MARK"\n')

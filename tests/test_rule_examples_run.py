@@ -25,7 +25,7 @@ EXAMPLES = {
 }
 
 NOT_RUN = {
-    "NPU605/2": "bitsandbytes, with transformers, is not installed",
+    "NPU605/4": "bitsandbytes, with transformers, is not installed",
     "NPU610/0": "onnxruntime runs models by itself, and with the NPU only there",
     "NPU808/0": "the collator of transformers works on the host, with its tokenizers",
 }
