@@ -417,13 +417,15 @@ async function chinese({ user, page, project, workbench }) {
   await page.locator(".squiggly-error").first().waitFor({ timeout: LONG });
   const lens = user.seen(".codelens-decoration", "个问题");
   await lens.waitFor({ timeout: LONG });
-  const show = page.locator('.sidebar .action-label[aria-label="显示报告"]').first();
-  if (!(await show.isVisible())) {
+  const title = page.locator(".sidebar .pane-header").first();
+  const show = title.locator('.action-label[aria-label="显示报告"]').first();
+  if ((await show.count()) === 0) {
     const icon = page.locator('.activitybar .action-label[aria-label^="NPU Lens"]').first();
     await icon.click({ force: true });
   }
+  await title.hover();
   await show.waitFor({ timeout: LONG });
-  const byFamily = page.locator('.sidebar .action-label[aria-label="按类别分组"]').first();
+  const byFamily = title.locator('.action-label[aria-label="按类别分组"]').first();
   if (await byFamily.isVisible()) {
     await byFamily.click();
   }
