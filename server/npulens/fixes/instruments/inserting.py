@@ -11,7 +11,7 @@ from npulens.fixes.apply import apply_edits
 from npulens.fixes.instruments.callbacks import added, callback_lines
 from npulens.fixes.instruments.insertion import Insertion, before, behind, edits_of
 from npulens.fixes.instruments.instrument_model import CannotInstrumentError, Instrument
-from npulens.fixes.instruments.marks import marked_lines
+from npulens.fixes.instruments.marks import marked_lines, script_tree
 from npulens.fixes.instruments.mixed_precision import MixedPrecision
 from npulens.fixes.instruments.script_places import (
     around_loops,
@@ -21,7 +21,6 @@ from npulens.fixes.instruments.script_places import (
     loop_behind,
 )
 from npulens.fixes.scripts import Script, read_script
-from npulens.syntax.parsing import module_tree
 from npulens.training.flow import Flow
 from npulens.training.made_optimizers import accumulation, made_optimizers, optimizer_names
 from npulens.training.training_script import TrainingScript, read_training
@@ -56,13 +55,13 @@ def instrument_edits(text: str, instrument: Instrument) -> tuple[Edit, ...]:
         more += precision.insertions()
     insertions = [*_insertions(filled, script, training), *more]
     edits = (*edits_of(script.lines, insertions, instrument.name), *changes)
-    _tree(apply_edits(text, edits))
+    script_tree(apply_edits(text, edits))
     return edits
 
 
 @lru_cache(maxsize=2)  # an editor asks for several instruments whenever the cursor moves
 def _read(text: str) -> tuple[Script, TrainingScript]:
-    tree = _tree(text)
+    tree = script_tree(text)
     if not tree.body:
         raise CannotInstrumentError(1, "instrument.no-training")
     script = read_script(tree, text)
@@ -76,14 +75,6 @@ def _require_no_other(text: str, instrument: Instrument) -> None:
         if name in instrument.not_with:
             names = {"name": instrument.name, "other": name}
             raise CannotInstrumentError(line, "instrument.not-together", **names)
-
-
-def _tree(text: str) -> ast.Module:
-    try:
-        return module_tree(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        line = getattr(error, "lineno", None) or 1
-        raise CannotInstrumentError(line, "instrument.does-not-parse") from error
 
 
 def _insertions(

@@ -118,7 +118,7 @@ def _uncovered(lines: LineMap, gone: Sequence[int]) -> Iterator[Edit]:
     if not opening:
         return
     rows = frozenset(gone)
-    for node in nodes_below(_tree(lines.text)):
+    for node in nodes_below(script_tree(lines.text)):
         if not isinstance(node, ast.With) or node.lineno not in opening:
             continue
         first = _content(lines, node.body[0].lineno)
@@ -133,7 +133,12 @@ def _uncovered(lines: LineMap, gone: Sequence[int]) -> Iterator[Edit]:
             yield Edit(Span(start, start + len(unit)), "")
 
 
-def _tree(text: str) -> ast.Module:
+def script_tree(text: str) -> ast.Module:
+    """The tree of a script.
+
+    Raises:
+        CannotInstrumentError: It does not parse.
+    """
     try:
         return module_tree(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
