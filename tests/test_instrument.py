@@ -9,9 +9,9 @@ import pytest
 from commands import invoke
 from npulens.cli.instrument import KINDS
 from npulens.fixes.instruments.inserting import instrumented
-from npulens.fixes.instruments.instrument_model import CannotInstrumentError
 from npulens.fixes.instruments.known_instruments import BY_NAME, INSTRUMENTS
 from npulens.fixes.instruments.marks import without
+from npulens.fixes.scripts import UnclearError
 from test_training_scripts import FOLDER
 from test_training_steps import CLOSURE, GAN, PHASES, PLAIN, POLICY, SCRIPTS, SETUP, TWO_PHASES
 
@@ -290,7 +290,7 @@ def test_loops_of_libraries(text: str, added: str, kind: str) -> None:
 def test_what_is_not_understood_is_refused_with_its_line(
     text: str, kind: str, line: int, reason: str
 ) -> None:
-    with pytest.raises(CannotInstrumentError) as found:
+    with pytest.raises(UnclearError) as found:
         put_in(text, kind)
     assert (found.value.line, reason in found.value.text.en) == (line, True)
 
@@ -356,12 +356,12 @@ def test_taking_out_restores_each_byte(name: str) -> None:
     """Whatever ends the lines, whether or not the last one ends, alone and one upon the other."""
     text = own_scripts()[name]
     for instrument in INSTRUMENTS:
-        with contextlib.suppress(CannotInstrumentError):
+        with contextlib.suppress(UnclearError):
             assert without(instrumented(text, instrument)).text == text
     for original in (text.rstrip(), text.replace("\n", "\r\n"), text.replace("\n", "\r")):
         together, first = original, ""
         for kind in ("determinism", "step-time", "profiler", "silent-errors"):
-            with contextlib.suppress(CannotInstrumentError):
+            with contextlib.suppress(UnclearError):
                 together = put_in(together, kind)
                 first = first or together
         ast.parse(together)

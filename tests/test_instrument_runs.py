@@ -6,8 +6,8 @@ import pytest
 
 from commands import invoke
 from npulens.fixes.instruments.inserting import instrumented
-from npulens.fixes.instruments.instrument_model import CannotInstrumentError
 from npulens.fixes.instruments.known_instruments import BY_NAME
+from npulens.fixes.scripts import UnclearError
 from test_training_scripts import DOUBLES, SCRIPTS, copied, verified
 
 pytestmark = pytest.mark.emulated
@@ -73,5 +73,5 @@ def test_a_profile_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_what_refuses_says_so() -> None:
     for name, kind in sorted(REFUSED):
         path = Path(__file__).parent / "training_scripts" / f"{name}.py"
-        with pytest.raises(CannotInstrumentError):
+        with pytest.raises(UnclearError):
             instrumented(path.read_text(), BY_NAME[kind])

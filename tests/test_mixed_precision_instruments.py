@@ -8,9 +8,9 @@ import pytest
 
 from commands import invoke
 from npulens.fixes.instruments.inserting import instrumented
-from npulens.fixes.instruments.instrument_model import CannotInstrumentError
 from npulens.fixes.instruments.known_instruments import BY_NAME
 from npulens.fixes.instruments.marks import without
+from npulens.fixes.scripts import UnclearError
 from test_instrument import own_scripts
 from test_training_scripts import DOUBLES, HALF, SCRIPTS, copied, verified
 from test_training_steps import CLOSURE, PLAIN, SETUP
@@ -147,6 +147,26 @@ for x, y in loader:
     ]
 
 
+def test_attributes_become_arrays_as_well() -> None:
+    text = """\
+import torch
+class Runner:
+    def compute(self, x):
+        self.loss = self.criterion(self.net(x))
+        self.loss.backward()
+        self.optimizer.step()
+
+    def train(self, loader):
+        for x in loader:
+            self.compute(x)
+            losses.append(self.loss.cpu().data.numpy())
+"""
+    with pytest.raises(UnclearError) as found:
+        put_in(text, "bfloat16")
+    assert (found.value.line, "NumPy" in found.value.text.en) == (11, True)
+    assert put_in(text.replace(".data.numpy()", ".float().numpy()"), "bfloat16")
+
+
 def test_indices_may_become_arrays() -> None:
     text = SETUP + LOOP + "    out = model(x)\n    loss = out.sum()\n    loss.backward()\n"
     text += (
@@ -196,7 +216,7 @@ LOOP = "for x in loader:\n"
     ],
 )
 def test_what_is_refused(text: str, kind: str, line: int, reason: str) -> None:
-    with pytest.raises(CannotInstrumentError) as found:
+    with pytest.raises(UnclearError) as found:
         put_in(text, kind)
     assert (found.value.line, reason in found.value.text.en) == (line, True)
 
@@ -206,7 +226,7 @@ def test_what_is_refused(text: str, kind: str, line: int, reason: str) -> None:
 def test_taking_out_restores_each_byte(name: str, kind: str) -> None:
     text = own_scripts()[name]
     for original in (text, text.rstrip(), text.replace("\n", "\r\n"), text.replace("\n", "\r")):
-        with contextlib.suppress(CannotInstrumentError):
+        with contextlib.suppress(UnclearError):
             result = put_in(original, kind)
             ast.parse(result)
             assert without(result).text == original

@@ -48,13 +48,6 @@ def one_process_per_card(tree: ast.Module, text: str, known: Known) -> tuple[Edi
         return ()
 
 
-def wraps_in_data_parallel(script: Script) -> bool:
-    """Whether a script makes a `DataParallel`, or calls the function of that kind."""
-    calls = calls_of(script.tree.body, script.module)
-    known = DATA_PARALLEL | _FUNCTIONS
-    return any(known.intersection(qualified_names(*func_of(call))) for call in calls)
-
-
 def process_per_card(script: Script, known: Known) -> tuple[Edit, ...]:
     """The same for a script that is known to train and to wrap a model in `DataParallel`.
 

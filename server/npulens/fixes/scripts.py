@@ -29,7 +29,7 @@ ALREADY_SEVERAL_PROCESSES = re.compile(
 
 
 class UnclearError(LocalizedError):
-    """It is not clear how a script can become one process among several.
+    """It is not clear how a script can be changed as it was asked for.
 
     Attributes:
         text: Why not, and what would help.

@@ -17,22 +17,12 @@ Owner = ast.AST | None
 """What a variable belongs to: a function, the class of `self`, or `None` for the module."""
 
 _MOST_STEPS = 400
-_ITERATED = frozenset(
-    {
-        "enumerate",
-        "tqdm",
-        "iter",
-        "next",
-        "zip",
-        "cycle",
-        "islice",
-        "reversed",
-        "track",
-        "notebook_tqdm",
-    }
-    | {"log_every", "prefetch", "progress_bar", "chain", "copy", "prange", "Bar"}
+ITERATING = frozenset(
+    {"enumerate", "tqdm", "notebook_tqdm", "iter", "zip", "cycle", "islice", "track"}
+    | {"progress_bar", "log_every", "prefetch", "prange", "reversed", "chain", "Bar"}
 )
-"""What hands on the elements of its arguments."""
+"""What gives the elements of its arguments one after the other."""
+_PASSING = ITERATING | {"next", "copy"}
 _MOVES = frozenset(
     {"to", "cuda", "npu", "cpu", "half", "float", "double", "bfloat16", "train", "eval"}
     | {"items", "values", "keys", "get", "requires_grad_", "apply"}
@@ -265,7 +255,7 @@ class Flow:
                 yield from (Value(result, path) for result in self._results.get(each, ()))
         elif name == "DataParallel" and node.args:
             yield Value(node.args[0], path)
-        elif name in _ITERATED and node.args:
+        elif name in _PASSING and node.args:
             yield from (Value(each, ()) for each in node.args if not isinstance(each, ast.Constant))
         elif name in _MOVES and isinstance(function, ast.Attribute):
             yield Value(

@@ -125,13 +125,13 @@ def _slice(
         statement = before[at]
         if any(node in barriers for node in nodes_below(statement) if isinstance(node, ast.Call)):
             break
-        assigned = set(_assigned(statement))
+        assigned = set(assigned_names(statement))
         if not any(_is_part(name, each) for name in wanted for each in assigned):
             continue
         wanted -= {n for n in wanted if n in assigned and not isinstance(statement, ast.If)}
         wanted |= _names(statement)
         last = at if last is None else last
-        first = at if computes(statement, scope) else first
+        first = at if _computes(statement, scope) else first
     if first is None or last is None:
         return None
     return LossRegion(tuple(before[first : last + 1]), scope)
@@ -149,8 +149,8 @@ def _require_whole(found: LossRegion, wanted: set[str], site: Site) -> None:
         if method is function or method.name.startswith("__"):
             continue
         for node in nodes_below(method):
-            if isinstance(node, ast.Assign) and computes(node, found.scope):
-                stored = set(_assigned(node))
+            if isinstance(node, ast.Assign) and _computes(node, found.scope):
+                stored = set(assigned_names(node))
                 if any(name in stored for name in read):
                     raise UnclearLossError(node.lineno)
 
@@ -166,7 +166,7 @@ def _called(statements: Sequence[ast.stmt]) -> set[str]:
     return found
 
 
-def computes(statement: ast.stmt, scope: Scope) -> bool:
+def _computes(statement: ast.stmt, scope: Scope) -> bool:
     """Whether a statement calls a model, a criterion or the like."""
     return any(
         _is_computation(node.func, scope)
@@ -202,7 +202,7 @@ def _names(node: ast.AST) -> set[str]:
     return found
 
 
-def _assigned(statement: ast.stmt) -> Iterator[str]:
+def assigned_names(statement: ast.stmt) -> Iterator[str]:
     """The names that a statement assigns, in blocks of it as well."""
     for node in nodes_below(statement):
         is_target = isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Store)

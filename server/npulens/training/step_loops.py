@@ -2,7 +2,7 @@
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import NamedTuple
 
 from npulens.training.call_sites import CallSites, Loop, Path
@@ -41,9 +41,13 @@ def step_loops(
     critic of a GAN is updated several times in each step of its generator.
     """
     going_back = [(b, path) for b in backwards for path in sites.paths_to(b.site)]
-    with_gradients = {loop for _, path in going_back for loop in path.loops}
+    with_gradients: dict[Loop, dict[int, Backward]] = defaultdict(dict)
+    for backward, path in going_back:
+        for loop in path.loops:
+            with_gradients[loop][id(backward)] = backward
     own = {(path.start, path.loops) for _, path in going_back}
-    together = _taking_turns(trimmed := [*_trimmed(sites, updates, with_gradients)])
+    trimmed = [*_trimmed(sites, updates, with_gradients)]
+    together = _taking_turns(trimmed)
     ways: dict[Loop, dict[Path, None]] = defaultdict(dict)
     of_loop: dict[Loop, dict[int, Update]] = defaultdict(dict)
     steps = {(path.start, loops) for _, path, loops in trimmed if (path.start, loops) in own}
@@ -64,7 +68,7 @@ def step_loops(
             loop,
             tuple(paths),
             tuple(of_loop[loop].values()),
-            tuple({id(b): b for b, path in going_back if loop in path.loops}.values()),
+            tuple(with_gradients[loop].values()),
         )
         for loop, paths in ways.items()
     ]
@@ -72,7 +76,7 @@ def step_loops(
 
 
 def _trimmed(
-    sites: CallSites, updates: Sequence[Update], with_gradients: set[Loop]
+    sites: CallSites, updates: Sequence[Update], with_gradients: Container[Loop]
 ) -> Iterator[tuple[Update, Path, tuple[Loop, ...]]]:
     """The ways to the updates with their loops, down to the innermost that computes gradients."""
     for update in updates:

@@ -32,6 +32,6 @@ def read_training(tree: ast.Module, module: Scope) -> TrainingScript:
     """What a module does to train; everything is empty in one that does not."""
     sites = CallSites(tree, module)
     found_updates = tuple(updates(sites))
-    found_backwards = tuple(backwards(sites))
+    found_backwards = tuple(backwards(sites, found_updates))
     loops = step_loops(sites, found_updates, found_backwards)
     return TrainingScript(sites, found_updates, found_backwards, loops, framework_runs(sites))

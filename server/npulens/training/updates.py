@@ -1,13 +1,14 @@
 """What goes backward in a script, and what updates weights."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from npulens.syntax.meanings import Instance, Literal, resolve
 from npulens.syntax.scopes import Scope
 from npulens.training.call_sites import CallSites, Site
 
+_BACKWARD = frozenset({"backward", "manual_backward"})
 _OTHER_STEPPERS = ("sched", "scaler", "prof", "env", "logger", "timer", "progress", "ema")
 """What has a `step()` of its own that updates no weights."""
 
@@ -39,9 +40,14 @@ class Backward(NamedTuple):
     owner: ast.expr | None
 
 
-def backwards(sites: CallSites) -> Iterator[Backward]:
-    """The calls that compute gradients: `loss.backward()`, `accelerator.backward(loss)`."""
-    for update in updates(sites):
+def backwards(sites: CallSites, updating: Iterable[Update]) -> Iterator[Backward]:
+    """The calls that compute gradients: `loss.backward()`, `accelerator.backward(loss)`.
+
+    Args:
+        sites: The calls of the file.
+        updating: What updates weights; a scaler of timm goes backward as well.
+    """
+    for update in updating:
         if isinstance(update.site.node, ast.Call) and update.scaler is update.site.node.func:
             yield Backward(update.site, update.site.node.args[0], update.scaler)
     for site, call in sites.calls():
@@ -58,9 +64,6 @@ def backwards(sites: CallSites) -> Iterator[Backward]:
             yield Backward(site, call.args[0], receiver)
         else:
             yield Backward(site, receiver, None)
-
-
-_BACKWARD = frozenset({"backward", "manual_backward"})
 
 
 def _is_loss(node: ast.expr) -> bool:

@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 from npulens.catalog.messages import LocalizedError, about, cannot_be_written, message
 from npulens.fixes.instruments.inserting import instrumented
-from npulens.fixes.instruments.instrument_model import CannotInstrumentError, Instrument
+from npulens.fixes.instruments.instrument_model import Instrument
 from npulens.fixes.instruments.known_instruments import BY_NAME
 from npulens.fixes.instruments.marks import Removed, without
+from npulens.fixes.scripts import UnclearError
 from npulens.text.decoding import DecodedSource, UnencodableText, encode_source
 from npulens.workspace.files.writing import NotReplacedError, replace_content, write_whole
 from npulens.workspace.fixing.rewriting_files import read_source
@@ -43,7 +44,7 @@ def plan_insertion(path: Path, instrument: Instrument) -> Plan:
     source = _source(path)
     try:
         return Plan(path, source, instrumented(source.text, instrument))
-    except CannotInstrumentError as error:
+    except UnclearError as error:
         raise NotInstrumentedError(about(f"{path}:{error.line}", error.text)) from error
 
 
@@ -56,7 +57,7 @@ def plan_removal(path: Path, names: Sequence[str] | None) -> Plan:
     source = _source(path)
     try:
         removed = without(source.text, names)
-    except CannotInstrumentError as error:
+    except UnclearError as error:
         raise NotInstrumentedError(about(f"{path}:{error.line}", error.text)) from error
     return Plan(path, source, removed.text, removed)
 

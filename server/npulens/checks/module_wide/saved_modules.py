@@ -31,14 +31,23 @@ _OF_MODULES = frozenset(
 )
 """Methods that modules have, and no dictionary, tensor or optimizer."""
 _OF_OBJECTS = _OF_MODULES | {"state_dict", "load_state_dict"}
+_SAVED = re.compile(r"save\(\s*([A-Za-z_][\w.]*)\s*,")
+_LOADED = re.compile(r"load\((?:(?s:.{0,200}?)\)\S*\.(\w+)\()?")
+_ASSIGNED = re.compile(r"([A-Za-z_][\w.]*)[ \t]*=[ \t]*(?:\w+\.)?\Z")
+_LONGEST = 120
+_USED = re.compile(
+    rf"(?:\[[^\]\n]*\])*(?:\.(?:\w+(?:\(\))?\.)*(?:{'|'.join(sorted(_OF_OBJECTS))})\b|\()"
+)
+"""Where a text saves or loads a variable, and what follows one that is used as an object."""
+_MANY = 50
 _ALLOWED = re.compile(r"safe_globals|NO_WEIGHTS_ONLY_LOAD|\btorch\.load[ \t]*=(?!=)")
 """What has whole modules loaded all the same: types that are allowed, another default."""
 
 
 def whole_modules(module: WholeModule, catalogue: Catalogue) -> Iterator[Finding]:
     """`model = torch.load(path)`, then `model.eval()`; `torch.save(model, path)`."""
-    if "torch" not in module.text or ("load(" not in module.text and "save(" not in module.text):
-        return
+    if not _may_be_whole(module.text):
+        return  # else each key would cost a walk over the module
     loads, saves = list(_calls_of(_LOAD, module)), list(_calls_of(_SAVE, module))
     if _ALLOWED.search(module.text) is not None or not (loads or saves):
         return
@@ -54,6 +63,31 @@ def whole_modules(module: WholeModule, catalogue: Catalogue) -> Iterator[Finding
         arguments = {"symbol": _SAVE, "replacement": ".state_dict()"}
         span, note = module.lines.span(saved[0].func), message("whole-module.save")
         yield Finding(rule, span, arguments, note, severity=Severity.HINT)
+
+
+def _may_be_whole(text: str) -> bool:
+    """Whether a variable that is saved or loaded is asked for what objects have, by the text."""
+    if "torch" not in text or ("load(" not in text and "save(" not in text):
+        return False
+    names = {found[1].removesuffix(".module") for found in _SAVED.finditer(text)}
+    for found in _LOADED.finditer(text):
+        if found[1] in _OF_OBJECTS:
+            return True
+        assigned = _ASSIGNED.search(text, max(0, found.start() - _LONGEST), found.start())
+        if assigned is not None:
+            names.add(assigned[1])
+    return len(names) > _MANY or any(_is_used(name, text) for name in names)
+
+
+def _is_used(name: str, text: str) -> bool:
+    """Whether a name is called, or asked for what objects alone have."""
+    at = text.find(name)
+    while at >= 0:
+        is_whole = not (text[at - 1 : at].isalnum() or text[at - 1 : at] in ("_", "."))
+        if is_whole and _USED.match(text, at + len(name)):
+            return True
+        at = text.find(name, at + 1)
+    return False
 
 
 def _files(paths: Sequence[ast.expr]) -> Iterator[str]:

@@ -6,6 +6,7 @@ python/msprobe/pytorch/reproducibility/random_reproducibility.py.
 """
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 
 from npulens.catalog.model import Applicability, Edit, Finding, Fix
@@ -34,6 +35,21 @@ _DRAWS = {
 
 Source: documentation of NumPy and of the standard library.
 """
+
+_DRAWN = re.compile(r"random\.(\w+)\(|from (?:numpy\.)?random import")
+_SEEDED = re.compile(r"(?<![\w.])((?:\w+\.)*)(\w*seed\w*)\(", re.IGNORECASE)
+"""Calls that draw, and calls that seed."""
+
+
+def _may_be_unseeded(text: str) -> bool:
+    """Whether a text draws random numbers, and nothing but PyTorch or itself seeds."""
+    if "manual_seed" not in text or "random" not in text:
+        return False
+    known = set().union(*_DRAWS.values(), {None})
+    if not any(found[1] in known for found in _DRAWN.finditer(text)):
+        return False
+    seeds = {(found[1], found[2]) for found in _SEEDED.finditer(text)}
+    return all(owner.startswith("torch.") or f"def {name}(" in text for owner, name in seeds)
 
 
 class _Found:
@@ -90,7 +106,7 @@ def _may_seed(call: ast.Call, meanings: Sequence[Value]) -> bool:
 
 def unseeded_draws(module: WholeModule, catalogue: Catalogue) -> Iterator[Finding]:
     """`torch.manual_seed(0)` in a script that draws from `numpy.random`, too."""
-    if "manual_seed" not in module.text or "random" not in module.text:
+    if not _may_be_unseeded(module.text):
         return
     if "unittest" in module.text:
         return  # the sizes of a test, not a training

@@ -4,7 +4,8 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from npulens.fixes.instruments.insertion import Insertion, before
-from npulens.fixes.instruments.instrument_model import CannotInstrumentError, Instrument
+from npulens.fixes.instruments.instrument_model import Instrument
+from npulens.fixes.scripts import UnclearError
 from npulens.text.lines import LineMap
 from npulens.training.frameworks import FrameworkRun
 
@@ -39,10 +40,10 @@ def added(runs: Sequence[FrameworkRun], lines: LineMap) -> Iterator[Insertion]:
     """Give the callback to each trainer before it starts.
 
     Raises:
-        CannotInstrumentError: A trainer is made and started in one expression.
+        UnclearError: A trainer is made and started in one expression.
     """
     for run in runs:
         if not isinstance(run.trainer, (ast.Name, ast.Attribute)):
-            raise CannotInstrumentError(run.site.node.lineno, "instrument.trainer-has-no-name")
+            raise UnclearError(run.site.node.lineno, "instrument.trainer-has-no-name")
         text = _ADDED[run.name].format(trainer=ast.unparse(run.trainer), name=_NAME)
         yield before(lines, run.site.statement, (text,), order=2)

@@ -10,7 +10,7 @@ from npulens.catalog.model import Edit
 from npulens.fixes.apply import apply_edits
 from npulens.fixes.instruments.callbacks import added, callback_lines
 from npulens.fixes.instruments.insertion import Insertion, before, behind, edits_of
-from npulens.fixes.instruments.instrument_model import CannotInstrumentError, Instrument
+from npulens.fixes.instruments.instrument_model import Instrument
 from npulens.fixes.instruments.marks import marked_lines, script_tree
 from npulens.fixes.instruments.mixed_precision import MixedPrecision
 from npulens.fixes.instruments.script_places import (
@@ -20,7 +20,7 @@ from npulens.fixes.instruments.script_places import (
     in_steps,
     loop_behind,
 )
-from npulens.fixes.scripts import Script, read_script
+from npulens.fixes.scripts import Script, UnclearError, read_script
 from npulens.training.flow import Flow
 from npulens.training.made_optimizers import accumulation, made_optimizers, optimizer_names
 from npulens.training.training_script import TrainingScript, read_training
@@ -30,26 +30,27 @@ def instrumented(text: str, instrument: Instrument) -> str:
     """A script with an instrument.
 
     Raises:
-        CannotInstrumentError: As `instrument_edits`.
+        UnclearError: As `instrument_edits`.
     """
     return apply_edits(text, instrument_edits(text, instrument))
 
 
+@lru_cache(maxsize=8)  # an editor asks for them whenever the cursor moves
 def instrument_edits(text: str, instrument: Instrument) -> tuple[Edit, ...]:
     """The edits that put an instrument into a script.
 
     Raises:
-        CannotInstrumentError: It has the instrument, or one that disturbs it, does not parse, or
+        UnclearError: It has the instrument, or one that disturbs it, does not parse, or
             it is not clear where the lines belong.
     """
     _require_no_other(text, instrument)
     script, training = _read(text)
-    filled = _filled(instrument, _free_names(instrument, text))
+    names = _free_names(instrument, text)
+    filled = _filled(instrument, names)
     changes: list[Edit] = []
     more: list[Insertion] = []
     if filled.dtype:
-        scaler = next(iter(_free_names(instrument, text).values()), "")
-        precision = MixedPrecision(script, training, filled.dtype, scaler)
+        precision = MixedPrecision(script, training, filled.dtype, names.get("npu_scaler", ""))
         filled = replace(filled, imports=precision.imports() + filled.imports)
         changes += precision.edits()
         more += precision.insertions()
@@ -59,11 +60,11 @@ def instrument_edits(text: str, instrument: Instrument) -> tuple[Edit, ...]:
     return edits
 
 
-@lru_cache(maxsize=2)  # an editor asks for several instruments whenever the cursor moves
+@lru_cache(maxsize=2)  # for several instruments one after the other
 def _read(text: str) -> tuple[Script, TrainingScript]:
     tree = script_tree(text)
     if not tree.body:
-        raise CannotInstrumentError(1, "instrument.no-training")
+        raise UnclearError(1, "instrument.no-training")
     script = read_script(tree, text)
     return script, read_training(tree, script.module)
 
@@ -71,10 +72,10 @@ def _read(text: str) -> tuple[Script, TrainingScript]:
 def _require_no_other(text: str, instrument: Instrument) -> None:
     for line, name in marked_lines(text).items():
         if name == instrument.name:
-            raise CannotInstrumentError(line, "instrument.is-there", name=name)
+            raise UnclearError(line, "instrument.is-there", name=name)
         if name in instrument.not_with:
             names = {"name": instrument.name, "other": name}
-            raise CannotInstrumentError(line, "instrument.not-together", **names)
+            raise UnclearError(line, "instrument.not-together", **names)
 
 
 def _insertions(
@@ -101,20 +102,20 @@ def _insertions(
         yield behind_imports(tree, lines, imports)
 
 
-def _no_steps(training: TrainingScript) -> CannotInstrumentError:
+def _no_steps(training: TrainingScript) -> UnclearError:
     """Why no loop makes steps, at the line that comes nearest to one."""
     if training.updates:
         site = training.updates[0].site
         function = site.function
         if function is not None:
-            return CannotInstrumentError(
+            return UnclearError(
                 site.node.lineno, "instrument.loop-elsewhere", function=function.name
             )
-        return CannotInstrumentError(site.node.lineno, "instrument.no-loop")
+        return UnclearError(site.node.lineno, "instrument.no-loop")
     if training.backwards:
         line = training.backwards[0].site.node.lineno
-        return CannotInstrumentError(line, "instrument.no-update")
-    return CannotInstrumentError(1, "instrument.no-training")
+        return UnclearError(line, "instrument.no-update")
+    return UnclearError(1, "instrument.no-training")
 
 
 def _prepared(
@@ -125,16 +126,16 @@ def _prepared(
     made = made_optimizers(training.sites, Flow(script.tree, script.module, training.sites))
     if not made:
         line = training.updates[0].site.node.lineno if training.updates else 1
-        raise CannotInstrumentError(line, "instrument.no-optimizer")
+        raise UnclearError(line, "instrument.no-optimizer")
     first = made[0]
     if not optimizer_names(training.sites) <= {ast.unparse(first.optimizer)}:
         line = first.statement.lineno
-        raise CannotInstrumentError(line, "instrument.several-optimizers")
+        raise UnclearError(line, "instrument.several-optimizers")
     values = {"model": first.model, "optimizer": ast.unparse(first.optimizer)}
     for each in made[1:]:
         if (each.model, ast.unparse(each.optimizer)) != tuple(values.values()):
             line = each.statement.lineno
-            raise CannotInstrumentError(line, "instrument.several-optimizers")
+            raise UnclearError(line, "instrument.several-optimizers")
     if any("{accumulation}" in line for line in instrument.prepared):
         values["accumulation"] = _accumulation(training)
     filled = [fill(line, values) for line in instrument.prepared]
@@ -150,7 +151,7 @@ def _accumulation(training: TrainingScript) -> str:
     """How many times gradients are added up before an update."""
     for step in training.steps:
         if accumulation(step) is None:
-            raise CannotInstrumentError(step.loop.lineno, "instrument.accumulation")
+            raise UnclearError(step.loop.lineno, "instrument.accumulation")
     return next((found for step in training.steps if (found := accumulation(step))), "1")
 
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from npulens.catalog.model import Edit
-from npulens.fixes.instruments.instrument_model import CannotInstrumentError
 from npulens.fixes.instruments.marks import marked
+from npulens.fixes.scripts import UnclearError
 from npulens.text.lines import LineMap, line_ending
 from npulens.text.spans import Span
 
@@ -30,7 +30,7 @@ def before(lines: LineMap, node: ast.stmt, inserted: Iterable[str], order: int =
     """Lines before a statement.
 
     Raises:
-        CannotInstrumentError: The statement shares its line with others.
+        UnclearError: The statement shares its line with others.
     """
     return Insertion(_first_line(node), order, _indentation(lines, node), tuple(inserted))
 
@@ -39,13 +39,13 @@ def behind(lines: LineMap, node: ast.stmt, inserted: Iterable[str], order: int =
     """Lines behind a statement.
 
     Raises:
-        CannotInstrumentError: The statement shares its first or its last line with others.
+        UnclearError: The statement shares its first or its last line with others.
     """
     end = node.end_lineno or node.lineno
     stop = lines.starts[end] if end < len(lines.starts) else len(lines.text)
     rest = lines.text[lines.span(node).end : stop].strip()
     if rest and not rest.startswith("#"):
-        raise CannotInstrumentError(end, "instrument.shared-line")
+        raise UnclearError(end, "instrument.shared-line")
     return Insertion(end + 1, order, _indentation(lines, node), tuple(inserted))
 
 
@@ -72,5 +72,5 @@ def _indentation(lines: LineMap, node: ast.stmt) -> str:
     start = lines.starts[node.lineno - 1]
     found = lines.text[start : lines.span(node).start]
     if found.strip():
-        raise CannotInstrumentError(node.lineno, "instrument.shared-line")
+        raise UnclearError(node.lineno, "instrument.shared-line")
     return found

@@ -1,22 +1,8 @@
-"""What an instrument is, and why one does not fit."""
+"""What an instrument is."""
 
 from dataclasses import dataclass
 
 from npulens.catalog.message_ids import MessageId
-from npulens.catalog.messages import LocalizedError, message
-
-
-class CannotInstrumentError(LocalizedError):
-    """An instrument does not fit a script.
-
-    Attributes:
-        text: Why not, and what would help.
-        line: Where, counted from 1.
-    """
-
-    def __init__(self, line: int, name: MessageId, /, **values: object) -> None:
-        super().__init__(message(name, **values))
-        self.line = line
 
 
 @dataclass(frozen=True)

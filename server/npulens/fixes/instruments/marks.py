@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from npulens.catalog.model import Edit
 from npulens.fixes.apply import apply_edits
-from npulens.fixes.instruments.instrument_model import CannotInstrumentError
+from npulens.fixes.scripts import UnclearError
 from npulens.syntax.parsing import module_tree
 from npulens.syntax.strings import comments
 from npulens.syntax.walking import nodes_below
@@ -90,7 +90,7 @@ def without(text: str, names: Iterable[str] | None = None) -> Removed:
     before has none again.
 
     Raises:
-        CannotInstrumentError: Statements in a `with` that was put around them have changed so
+        UnclearError: Statements in a `with` that was put around them have changed so
             that they cannot be taken out of it.
     """
     wanted = None if names is None else set(names)
@@ -128,7 +128,7 @@ def _uncovered(lines: LineMap, gone: Sequence[int]) -> Iterator[Edit]:
             if number in rows or not content.strip():
                 continue
             if not content.startswith(unit):
-                raise CannotInstrumentError(number, "instrument.moved-since")
+                raise UnclearError(number, "instrument.moved-since")
             start = lines.starts[number - 1]
             yield Edit(Span(start, start + len(unit)), "")
 
@@ -137,13 +137,13 @@ def script_tree(text: str) -> ast.Module:
     """The tree of a script.
 
     Raises:
-        CannotInstrumentError: It does not parse.
+        UnclearError: It does not parse.
     """
     try:
         return module_tree(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = getattr(error, "lineno", None) or 1
-        raise CannotInstrumentError(line, "instrument.does-not-parse") from error
+        raise UnclearError(line, "instrument.does-not-parse") from error
 
 
 def _content(lines: LineMap, number: int) -> str:

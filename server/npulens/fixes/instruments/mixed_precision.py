@@ -10,17 +10,21 @@ from collections.abc import Iterator, Sequence
 
 from npulens.catalog.model import Edit
 from npulens.fixes.instruments.insertion import Insertion, before, behind
-from npulens.fixes.instruments.instrument_model import CannotInstrumentError
 from npulens.fixes.instruments.marks import marked, replaced_line
-from npulens.fixes.scripts import Script
+from npulens.fixes.scripts import Script, UnclearError
 from npulens.syntax.meanings import Qualified, resolve_name
 from npulens.syntax.strings import comments_and_strings
-from npulens.syntax.values import Name
+from npulens.syntax.values import Name, dotted_name
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import line_ending
 from npulens.text.spans import Span
 from npulens.training.call_sites import Site
-from npulens.training.loss_regions import LossRegion, UnclearLossError, loss_region
+from npulens.training.loss_regions import (
+    LossRegion,
+    UnclearLossError,
+    assigned_names,
+    loss_region,
+)
 from npulens.training.step_loops import StepLoop
 from npulens.training.training_script import TrainingScript
 from npulens.training.updates import Backward, Update
@@ -44,7 +48,7 @@ class MixedPrecision:
         scaler: What the scaler is called.
 
     Raises:
-        CannotInstrumentError: It casts already, its loop is in a library, or it is not clear what
+        UnclearError: It casts already, its loop is in a library, or it is not clear what
             computes a loss; the edits raise it too.
     """
 
@@ -52,18 +56,22 @@ class MixedPrecision:
         text = script.lines.text
         if casts := _CASTS_ALREADY.search(text):
             line = text.count("\n", 0, casts.start()) + 1
-            raise CannotInstrumentError(line, "instrument.casts-already", code=casts[0])
+            raise UnclearError(line, "instrument.casts-already", code=casts[0])
         if refuses := _REFUSES_AUTOCAST.search(text):
             line = text.count("\n", 0, refuses.start()) + 1
-            raise CannotInstrumentError(line, "instrument.refuses-autocast")
+            raise UnclearError(line, "instrument.refuses-autocast")
         if dtype == "float16" and (changed := _GRADIENTS.search(text)):
             line = text.count("\n", 0, changed.start()) + 1
-            raise CannotInstrumentError(line, "instrument.gradients-by-hand", code=changed[0])
+            raise UnclearError(line, "instrument.gradients-by-hand", code=changed[0])
         if training.runs:
             line = training.runs[0].site.node.lineno
-            raise CannotInstrumentError(line, "instrument.precision-of-library")
+            raise UnclearError(line, "instrument.precision-of-library")
         self._script, self._training = script, training
         self._dtype, self._scaler = dtype, scaler
+        going_back = (each.site.node for each in training.backwards)
+        self._barriers = frozenset((*going_back, *(each.site.node for each in training.updates)))
+        strings = comments_and_strings(text)
+        self._long_strings = [span for span in strings if "\n" in text[slice(*span)]]
 
     def imports(self) -> tuple[str, ...]:
         """The import of torch, where the module has no such name."""
@@ -71,7 +79,7 @@ class MixedPrecision:
         if bound is None:
             return ("import torch",)
         if resolve_name(Name("torch"), self._script.module, None) != [Qualified("torch")]:
-            raise CannotInstrumentError(1, "instrument.without-torch")
+            raise UnclearError(1, "instrument.without-torch")
         return ()
 
     def edits(self) -> Iterator[Edit]:
@@ -81,7 +89,7 @@ class MixedPrecision:
             for backward in step.backwards:
                 if backward.owner is not None:
                     line = backward.site.node.lineno
-                    raise CannotInstrumentError(line, "instrument.goes-back-by-other")
+                    raise UnclearError(line, "instrument.goes-back-by-other")
                 region = self._region(step, backward)
                 if self._dtype == "bfloat16":
                     _require_no_array(step, region)
@@ -101,16 +109,13 @@ class MixedPrecision:
             yield from self._updated(step)
 
     def _region(self, step: StepLoop, backward: Backward) -> LossRegion:
-        going_back = (each.site.node for each in self._training.backwards)
-        updating = (each.site.node for each in self._training.updates)
-        barriers = frozenset((*going_back, *updating))
         ways = [
             path for path in self._training.sites.paths_to(backward.site) if step.loop in path.loops
         ]
         try:
-            return loss_region(backward, ways[0], barriers)
+            return loss_region(backward, ways[0], self._barriers)
         except UnclearLossError as error:
-            raise CannotInstrumentError(error.line, "instrument.unclear-loss") from error
+            raise UnclearError(error.line, "instrument.unclear-loss") from error
 
     def _indented(self, region: LossRegion) -> Iterator[Edit]:
         """`with torch.autocast(...):` around statements."""
@@ -123,10 +128,10 @@ class MixedPrecision:
         end = last.end_lineno or last.lineno
         start, stop = lines.starts[insertion.line - 1], _line_start(lines.starts, end + 1)
         stop = len(lines.text) if stop is None else stop
-        for span in comments_and_strings(lines.text):
-            if span.start < stop and span.end > start and "\n" in lines.text[slice(*span)]:
+        for span in self._long_strings:
+            if span.start < stop and span.end > start:
                 line = lines.text.count("\n", 0, span.start) + 1
-                raise CannotInstrumentError(line, "instrument.long-string")
+                raise UnclearError(line, "instrument.long-string")
         ending = line_ending(lines.text)
         text = marked(insertion.indentation + head, self._dtype) + ending
         yield Edit(Span(start, start), text + unit)
@@ -145,7 +150,7 @@ class MixedPrecision:
             for update in step.updates:
                 node = update.site.node
                 if update.scaler is not None or (isinstance(node, ast.Call) and node.args):
-                    raise CannotInstrumentError(node.lineno, "instrument.step-with-closure")
+                    raise UnclearError(node.lineno, "instrument.step-with-closure")
                 optimizer = script.source(update.optimizer)
                 called = script.source(node)
                 yield self._replaced(node, called, f"{scaler}.step({optimizer})")
@@ -154,7 +159,7 @@ class MixedPrecision:
         """A line in which one expression becomes another, with the old line in a comment."""
         lines = self._script.lines
         if node.lineno != node.end_lineno:
-            raise CannotInstrumentError(node.lineno, "instrument.over-several-lines")
+            raise UnclearError(node.lineno, "instrument.over-several-lines")
         start = lines.starts[node.lineno - 1]
         stop = _line_start(lines.starts, node.lineno + 1)
         line = lines.text[start : len(lines.text) if stop is None else stop]
@@ -175,11 +180,11 @@ class MixedPrecision:
             return
         optimizers = list(dict.fromkeys(self._script.source(u.optimizer) for u in step.updates))
         if len(optimizers) != 1:
-            raise CannotInstrumentError(clips[0].node.lineno, "instrument.clips-for-several")
+            raise UnclearError(clips[0].node.lineno, "instrument.clips-for-several")
         text = f"{self._scaler}.unscale_({optimizers[0]})"
         first = _first_of(clips)
         if first is None:
-            raise CannotInstrumentError(clips[0].node.lineno, "instrument.clips-for-several")
+            raise UnclearError(clips[0].node.lineno, "instrument.clips-for-several")
         yield before(self._script.lines, first, (text,), order=3)
 
     def _updated(self, step: StepLoop) -> Iterator[Insertion]:
@@ -221,7 +226,6 @@ def _loops_of(training: TrainingScript, site: Site) -> set[ast.AST]:
 _OTHER_TYPE = frozenset(
     {"float", "double", "half", "long", "int", "bool", "argmax", "argsort", "to"}
 )
-
 _WITH_INDICES = frozenset({"max", "min", "topk", "sort", "median"})
 """What has indices beside its values, as the second of two."""
 
@@ -229,17 +233,18 @@ _WITH_INDICES = frozenset({"max", "min", "topk", "sort", "median"})
 def _require_no_array(step: StepLoop, region: LossRegion) -> None:
     """See that nothing computed in bfloat16 becomes an array of NumPy, which has no such type."""
     inside = {node for statement in region.statements for node in nodes_below(statement)}
-    stored = {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    stored = {name for statement in region.statements for name in assigned_names(statement)}
     for node in nodes_below(step.loop):
         if node not in inside and isinstance(node, ast.Attribute) and node.attr == "numpy":
-            root, has_other_type = _receiver(node)
-            if root in stored and not has_other_type:
-                raise CannotInstrumentError(node.lineno, "instrument.no-array-of-bfloat16")
+            names, has_other_type = _receiver(node)
+            if not stored.isdisjoint(names) and not has_other_type:
+                raise UnclearError(node.lineno, "instrument.no-array-of-bfloat16")
 
 
-def _receiver(node: ast.expr) -> tuple[str, bool]:
-    """The name at the root of `out.max(1)[1].cpu()`, and whether that has another type."""
+def _receiver(node: ast.expr) -> tuple[list[str], bool]:
+    """The names at the root of `self.out.max(1)[1].cpu()`, and whether that has another type."""
     has_other_type = False
+    root = node
     while isinstance(node, (ast.Attribute, ast.Call, ast.Subscript)):
         if isinstance(node, ast.Attribute):
             has_other_type |= node.attr in _OTHER_TYPE
@@ -247,8 +252,12 @@ def _receiver(node: ast.expr) -> tuple[str, bool]:
             is_second = isinstance(node.slice, ast.Constant) and node.slice.value == 1
             called = node.value.func if isinstance(node.value, ast.Call) else node.value
             has_other_type |= is_second and getattr(called, "attr", "") in _WITH_INDICES
+        if not isinstance(node, ast.Attribute):
+            root = node.func if isinstance(node, ast.Call) else node.value
         node = node.func if isinstance(node, ast.Call) else node.value
-    return getattr(node, "id", ""), has_other_type
+    name = dotted_name(root)
+    parts = () if name is None else (name.root, *name.path)
+    return [".".join(parts[:end]) for end in range(1, len(parts) + 1)], has_other_type
 
 
 def _require_apart(regions: Sequence[LossRegion]) -> None:
@@ -257,7 +266,7 @@ def _require_apart(regions: Sequence[LossRegion]) -> None:
     for region in regions:
         nodes = {node for statement in region.statements for node in nodes_below(statement)}
         if seen & nodes:
-            raise CannotInstrumentError(region.statements[0].lineno, "instrument.unclear-loss")
+            raise UnclearError(region.statements[0].lineno, "instrument.unclear-loss")
         seen |= nodes
 
 

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from npulens.fixes.instruments.insertion import Insertion, before, behind
-from npulens.fixes.instruments.instrument_model import CannotInstrumentError
+from npulens.fixes.scripts import UnclearError
 from npulens.syntax.bindings import Function
 from npulens.text.lines import LineMap
 from npulens.training.call_sites import Loop
@@ -96,12 +96,12 @@ def in_steps(
     """At the begin of each turn, behind the updates of a step, and at the end of each turn.
 
     Raises:
-        CannotInstrumentError: A step shares a line with its loop or with other code.
+        UnclearError: A step shares a line with its loop or with other code.
     """
     for step in training.steps:
         body = step.loop.body
         if body[0].lineno == step.loop.lineno:
-            raise CannotInstrumentError(step.loop.lineno, "instrument.loop-in-one-line")
+            raise UnclearError(step.loop.lineno, "instrument.loop-in-one-line")
         if begin:
             yield before(lines, body[0], begin, order=3)
         end = step_end(step, training.sites)

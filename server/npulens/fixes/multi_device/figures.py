@@ -82,7 +82,7 @@ class Figures:
             return False
         return self._mentions(node, own)
 
-    def handed_on(self) -> Iterator[ast.expr]:
+    def of_schedulers(self) -> Iterator[ast.expr]:
         """What schedulers are given that is a figure of the process."""
         own = self._shares()
         for call, _ in self._reading.calls():

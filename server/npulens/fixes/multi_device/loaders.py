@@ -9,7 +9,7 @@ from npulens.fixes.multi_device.reading import Reading, last_name
 from npulens.fixes.scripts import UnclearError
 from npulens.syntax.bindings import Function
 from npulens.syntax.walking import nodes_below
-from npulens.training.flow import Value
+from npulens.training.flow import ITERATING, Value
 from npulens.training.participants import Source, is_loader, sources
 from npulens.training.step_loops import StepLoop
 
@@ -256,9 +256,7 @@ def _has_own_order(node: ast.expr) -> bool:
 
 
 def _iterates(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and last_name(node.func) in (
-        *("tqdm", "enumerate", "iter", "track", "zip", "progress_bar", "islice", "cycle"),
-    )
+    return isinstance(node, ast.Call) and last_name(node.func) in ITERATING
 
 
 def _counter(reading: Reading, step: StepLoop) -> str | None:

@@ -104,7 +104,9 @@ class Plan(NamedTuple):
         opened: The path that a call of `open` writes to.
         recorded: Calls that start a record at a service, which others have disabled.
         folders: Calls that make a folder which may be there.
-        agreed: Conditions and arguments that all processes have to agree on.
+        figures: What loops add up.
+        agreed_figures: Arguments that have to be the same in all processes.
+        agreed_conditions: Conditions on which all processes have to agree.
         removed: Statements that choose a card, or that wrap a model in `DataParallel`.
         logs: The script writes a log by the module `logging`.
     """

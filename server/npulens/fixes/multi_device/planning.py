@@ -80,7 +80,7 @@ def plan_for(script: Script, model: str | None, other_module: OtherModule) -> tu
         recorded=alone.recorded,
         folders=alone.folders,
         figures=tuple(figures.summed()),
-        agreed_figures=tuple(figures.handed_on()),
+        agreed_figures=tuple(figures.of_schedulers()),
         agreed_conditions=tuple(figures.conditions()),
         removed=(*_choosing(reading), *_wrapping_itself(reading, parallel)),
         logs=resolve_name(Name("logging"), script.module, None) == [Qualified("logging")],

@@ -10,9 +10,9 @@ from typing import NamedTuple
 from npulens.catalog.messages import message
 from npulens.catalog.model import Edit, LocalizedText
 from npulens.fixes.instruments.inserting import instrument_edits
-from npulens.fixes.instruments.instrument_model import CannotInstrumentError
 from npulens.fixes.instruments.known_instruments import BY_NAME
 from npulens.fixes.instruments.marks import without
+from npulens.fixes.scripts import UnclearError
 from npulens.text.document import Document
 from npulens.text.kinds import Kind
 from npulens.text.spans import Span
@@ -45,7 +45,7 @@ def instrument_actions(document: Document, span: Span) -> Iterator[InstrumentAct
     for name in _OFFERED:
         try:
             edits = instrument_edits(document.text, BY_NAME[name])
-        except CannotInstrumentError:
+        except UnclearError:
             continue
         title = message("editor.instrument", title=message(BY_NAME[name].title))
         yield InstrumentAction(title, edits)
@@ -54,5 +54,5 @@ def instrument_actions(document: Document, span: Span) -> Iterator[InstrumentAct
 def _removed(text: str) -> tuple[Edit, ...]:
     try:
         return without(text).edits
-    except CannotInstrumentError:
+    except UnclearError:
         return ()

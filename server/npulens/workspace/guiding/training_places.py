@@ -8,9 +8,8 @@ from typing import NamedTuple
 from npulens.catalog.messages import LocalizedError
 from npulens.catalog.model import LocalizedText
 from npulens.fixes.instruments.inserting import instrument_edits
-from npulens.fixes.instruments.instrument_model import CannotInstrumentError
 from npulens.fixes.instruments.known_instruments import BY_NAME
-from npulens.fixes.scripts import read_script
+from npulens.fixes.scripts import UnclearError, read_script
 from npulens.syntax.parsing import tree_or_none
 from npulens.training.training_script import TrainingScript, read_training
 from npulens.workspace.project.reached_files import Script
@@ -101,7 +100,7 @@ def _place(path: Path, text: str) -> TrainingPlace | None:
         return None
     try:
         instrument_edits(text, BY_NAME["step-time"])
-    except CannotInstrumentError as error:
+    except UnclearError as error:
         return TrainingPlace(path, error.line, error.text)
     except LocalizedError:
         return None
