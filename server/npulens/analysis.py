@@ -325,7 +325,7 @@ def _hotspots(
 
 
 def _launch_findings(document: Document, catalogue: Catalogue, target: Target) -> Judgement:
-    """The findings of a script, a Dockerfile or settings, and of Python inside them."""
+    """The findings of a script, a Dockerfile or settings, and of files inside them."""
     place = target.project.place_of(document.path)
     report = launch_findings(document, catalogue, place, target.style)
     ledger = Ledger(report.findings)
@@ -336,14 +336,13 @@ def _launch_findings(document: Document, catalogue: Catalogue, target: Target) -
     )
     findings = ledger.open
     inside = replace(target, reasons=())  # the whole document has them applied, with its lines
-    within = [(span, name, True) for span, name in report.embedded]
-    within += [(span, "one_liner.py", False) for span in report.one_liners]
-    for span, name, has_lines in within:
-        inner = judge(Document(name, document.text[slice(*span)]), catalogue, inside)
-        if not any(finding.rule.family == "engine" for finding in inner.findings):
-            found = (finding.shifted(span.start) for finding in inner.findings)
-            findings += (each if has_lines else replace(each, fixes=()) for each in found)
-            ledger.settled += (finding.shifted(span.start) for finding in inner.settled)
+    for each in report.inner_files:
+        inner = judge(Document(each.name, each.text(document.text)), catalogue, inside)
+        # What a shell puts in is not known here, so that it may not be Python yet.
+        found = [f.shifted(each.span.start) for f in inner.findings if f.rule.family != "engine"]
+        # A fix might end the quotes or the line.
+        findings += (replace(f, fixes=()) if each.quote else f for f in found)
+        ledger.settled += (finding.shifted(each.span.start) for finding in inner.settled)
     if is_run_by_service(place):
         findings = [finding.at_most(Severity.INFO) for finding in findings]
     findings.sort(key=lambda finding: (finding.span, finding.rule.code))

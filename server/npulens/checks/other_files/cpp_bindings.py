@@ -13,6 +13,7 @@ from npulens.catalog.messages import message
 from npulens.catalog.model import Finding, Related, Target
 from npulens.catalog.tables import Catalogue
 from npulens.checks.other_files.native_tokens import Token, live_tokens
+from npulens.checks.shared_rules import CUDA_OPERATOR
 from npulens.text.spans import Span
 
 CUDA_SUFFIXES = (".cu", ".cuh")
@@ -84,7 +85,7 @@ def cpp_binding_findings(
 
     A block is ported as a whole, and some of its functions may do no device work at all.
     """
-    rule = catalogue.rule_named("cuda-operator")
+    rule = catalogue.rule_named(CUDA_OPERATOR)
     if rule is None or path in target.project.extensions.settled_sources:
         return []
     beside_cuda = path in target.project.extensions.beside_cuda

@@ -25,6 +25,7 @@ from npulens.checks.python.libraries import (
     attention_calls,
     attention_options,
     extensions,
+    kernel_texts,
     library_calls,
     library_uses,
 )
@@ -110,6 +111,7 @@ _TABLE: tuple[tuple[Check, tuple[type[ast.AST], ...]], ...] = (
     (batch_scripts.formatted, (ast.JoinedStr,)),
     (batch_scripts.constant, (ast.Constant,)),
     (batch_scripts.submitted, (ast.Call,)),
+    (kernel_texts.constant, (ast.Constant,)),
     (checkpoints.loaded, (ast.Call,)),
     (ray_resources.requested, (ast.Call,)),
     (requirements.called, (ast.Call,)),

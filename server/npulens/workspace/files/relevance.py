@@ -19,7 +19,7 @@ _PYTHON_WORDS = (
     *("#SBATCH", "srun", "--gres", "submitit", "torchrun", "slurm_(", "gpus_per_node"),
     *("sbatch", "bsub", "BSUB", "j_exclusive", "gmodel", "gmem"),
     *("flash_att", "xformers", "_8bit", "_32bit", "4bit", "fp4", "tf32", "accelerator"),
-    *("OptimizerNames",),
+    *("OptimizerNames", "__global__"),
     *("num_gpus", "resources_per_trial", "install_requires", "extras_require"),
 )
 _CMAKE_WORDS = (b".cu", b"CUDA", b"cuda", b"TensorRT", b"nvinfer", b"cublas", b"cudnn")
