@@ -23,6 +23,7 @@ from npulens.checks.intent.own_devices import outside_of_own_devices
 from npulens.checks.intent.refused_libraries import open_refused
 from npulens.checks.intent.scripted_functions import without_plain_scripts
 from npulens.checks.intent.type_only_imports import without_types_only
+from npulens.checks.intent.unused_code import with_unused_code
 from npulens.checks.module_wide.module_wide_findings import module_wide_findings
 from npulens.checks.one_code import with_one_code
 from npulens.checks.optional_code import OptionalCode
@@ -251,6 +252,7 @@ def _python_findings(
     if not is_overruled:
         open_refused(ledger, module)
     findings = with_loaded_models(with_needless_imports(ledger.open, module), module)
+    findings = with_unused_code(findings, document.text, document.path, target.project)
     if target.style is MigrationStyle.DEVICE_AGNOSTIC:
         findings = with_one_code(findings, module, target.torch_version)
     if target.shim is Shim.MISSING and not any(

@@ -500,6 +500,8 @@ if TYPE_CHECKING:
         "check.variable-beside",
         "check.variable-stays",
         "check.part-of-build",
+        "check.unused-definition",
+        "check.unused-module",
         "check.used-here",
         "check.refuses-npu",
         "check.suite-misspelt",

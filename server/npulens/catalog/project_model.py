@@ -113,7 +113,7 @@ class UnusedFacts:
     """What nothing of the project uses.
 
     Attributes:
-        names: Classes and private functions that nothing names.
+        names: Classes, functions and methods that nothing names, or only each other.
         modules: Paths of modules that only define something, and that nothing names.
     """
 
