@@ -1,7 +1,7 @@
 """Classes, functions and methods that nothing of a project uses, such as losses tried once."""
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
@@ -67,17 +67,16 @@ def unused_definitions(
     named = list(folders)
     if not named or any(may_be_used_elsewhere(folder) for folder in named):
         return frozenset()
-    defined = Counter(name for file in files for name in _defined_in(file, contents.of(file), memo))
-    once = {name for name, count in defined.items() if count == 1}
-    if not once:
+    defined = {name for file in files for name in _defined_in(file, contents.of(file), memo)}
+    if not defined:
         return frozenset()
-    names = {name.encode() for name in once}
-    all_names = blake2b(" ".join(sorted(once)).encode(), digest_size=16).hexdigest()
+    names = {name.encode() for name in defined}
+    all_names = blake2b(" ".join(sorted(defined)).encode(), digest_size=16).hexdigest()
     uses: dict[str, set[str]] = defaultdict(set)
     for file in files:
         for owner, name in _used_in(file, contents.of(file), names, all_names, memo):
             uses[name].add(owner)
-    return _without_uses(once, uses)
+    return _without_uses(defined, uses)
 
 
 def _without_uses(names: Iterable[str], uses: Mapping[str, Collection[str]]) -> frozenset[str]:
