@@ -27,7 +27,7 @@ from npulens.checks.intent.unused_code import with_unused_code
 from npulens.checks.module_wide.module_wide_findings import module_wide_findings
 from npulens.checks.one_code import with_one_code
 from npulens.checks.optional_code import OptionalCode
-from npulens.checks.other_files.cpp_bindings import cpp_binding_findings
+from npulens.checks.other_files.cpp_bindings import cpp_binding_findings, cuda_source
 from npulens.checks.other_files.launch_files import comments_of, is_run_by_service, launch_findings
 from npulens.checks.python.devices.checkpoints import with_loaded_models
 from npulens.checks.python.devices.result_members import with_result_members
@@ -163,8 +163,9 @@ def judge(
     """What `analyze` finds, and beside it what is settled with the reasons."""
     find_comments: Callable[[str], Iterable[Span]]
     if document.kind is Kind.NATIVE:
-        found = cpp_binding_findings(document.text, catalogue, document.path, target)
-        return overruled(Judgement(tuple(found)), document, target.reasons)
+        given = document.text, catalogue, document.path, target
+        bound = Judgement(tuple(cpp_binding_findings(*given)), tuple(cuda_source(*given)))
+        return overruled(bound, document, target.reasons)
     if document.kind is Kind.PYTHON:
         judged = _python_findings(document, catalogue, target, cache, check_cancelled)
         find_comments = comments

@@ -89,7 +89,7 @@ class Relevance:
         roots = sorted({name.partition(".")[0] for name in catalogue.libraries})
         libraries = [r for r in roots if not any(word in r for word in _LAUNCH_WORDS)]
         self._launch = _encoded((*_LAUNCH_WORDS, *libraries))
-        self._native = _encoded(BINDERS)
+        self._native = _encoded((*BINDERS, "__global__", "cuda", "CUDA"))
 
     def may_have_findings(self, path: str, data: bytes) -> bool:
         """Whether a file holds a word that a finding, or a comment for npulens, needs."""
