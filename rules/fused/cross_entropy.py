@@ -1,11 +1,12 @@
 """Cross entropy by hand: a log-softmax, then the value at the target."""
 
+import torch
 import torch_npu
 from torch.nn import functional
 
 RULE = "NPU713"
 APPLICABILITY = "unsafe"
-WORDS = ("log_softmax", "LogSoftmax")
+WORDS = ("log_softmax", "LogSoftmax", "logsumexp", "log(")
 BESIDE = ("choice",)
 TRANSPARENT = ("contiguous",)
 CONDITIONS = {}
@@ -66,3 +67,38 @@ def replacement_chosen(logits, target):
     return -torch_npu.npu_cross_entropy_loss(
         logits.flatten(0, -2), target.flatten(), reduction="none"
     )[0].view_as(target)
+
+
+def pattern_mean_of_rows(logits, target):
+    chosen = functional.log_softmax(logits, dim=-1).gather(1, target.unsqueeze(1))
+    return -chosen.squeeze(1).mean()
+
+
+def replacement_mean_of_rows(logits, target):
+    return torch_npu.npu_cross_entropy_loss(logits, target)[0].squeeze(0)
+
+
+def pattern_mean_of_column(logits, target):
+    return -functional.log_softmax(logits, dim=-1).gather(-1, target.unsqueeze(-1)).mean()
+
+
+def replacement_mean_of_column(logits, target):
+    return torch_npu.npu_cross_entropy_loss(logits.flatten(0, -2), target.flatten())[0].squeeze(0)
+
+
+def pattern_mean_of_parts(logits, target):
+    total = torch.logsumexp(logits, dim=-1, keepdim=True)
+    return (total - logits.gather(-1, target.unsqueeze(-1))).mean()
+
+
+def replacement_mean_of_parts(logits, target):
+    return torch_npu.npu_cross_entropy_loss(logits.flatten(0, -2), target.flatten())[0].squeeze(0)
+
+
+def pattern_mean_of_flat_parts(logits, target):
+    total = torch.logsumexp(logits, dim=-1)
+    return (total - logits.gather(-1, target.unsqueeze(-1)).squeeze(-1)).mean()
+
+
+def replacement_mean_of_flat_parts(logits, target):
+    return torch_npu.npu_cross_entropy_loss(logits.flatten(0, -2), target.flatten())[0].squeeze(0)

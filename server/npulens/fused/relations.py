@@ -157,6 +157,11 @@ def _is_one_of_many(nodes: Sequence[Node], evaluator: Evaluator) -> bool:
     return any(_is_item(node) for node in nodes)
 
 
+def _is_taken_from_many(nodes: Sequence[Node], evaluator: Evaluator) -> bool:
+    """Whether a value is what a loop takes at its turn: `x[index == i]`, `parts[i]`."""
+    return all(any(map(_is_item, islice(reachable(node), _MAX_NODES))) for node in nodes)
+
+
 def _is_item(node: Node) -> bool:
     """`experts[i]` or `i` of a loop over experts; for a module of many, what is in its place."""
     if node.operator in ("index", "element", "transpose", ATTRIBUTE):
@@ -164,9 +169,60 @@ def _is_item(node: Node) -> bool:
     return node.operator == OPAQUE and isinstance(node.label, tuple) and node.label[0] == "item"
 
 
+def _is_per_sample(nodes: Sequence[Node], evaluator: Evaluator) -> bool:
+    """Whether a tensor has one number for each sample of another: sizes `(len(x), 1, 1)`."""
+    drawn, x = nodes
+    sizes = drawn.operands[drawn.operator not in ("rand", "empty") :]
+    if drawn.operator == "empty" and isinstance(drawn.label, tuple):
+        sizes = sizes[: len(sizes) - len(drawn.label)]
+    if len(sizes) == 1 and sizes[0].operator in (TUPLE, "add"):
+        return _starts_with_length(sizes[0], x)
+    return len(sizes) > 1 and _are_ones(sizes[1:]) and _is_length(sizes[0], x)
+
+
+def _starts_with_length(sizes: Node, x: Node) -> bool:
+    """`(len(x), 1, 1)` or `(len(x),) + (1,) * (x.ndim - 1)`."""
+    if sizes.operator == TUPLE:
+        return (
+            len(sizes.operands) > 1
+            and _are_ones(sizes.operands[1:])
+            and (_is_length(sizes.operands[0], x))
+        )
+    return any(
+        one.operator == TUPLE and len(one.operands) == 1 and _is_length(one.operands[0], x)
+        for one in sizes.operands
+    )
+
+
+def _are_ones(sizes: Sequence[Node]) -> bool:
+    return all(number(size) == 1 for size in sizes)
+
+
+def _is_length(size: Node, x: Node) -> bool:
+    """Whether a size is that of the first dimension of a tensor, by what else is one or a name."""
+    if size.operator != "size":
+        return size.operator in (INPUT, ATTRIBUTE)
+    return number(size.operands[1]) == 0 and stripped(size.operands[0], _SAME_SIZE) is x
+
+
+def _is_made_of(nodes: Sequence[Node], evaluator: Evaluator) -> bool:
+    """Whether a parameter was made as a row of just so many numbers."""
+    parameter, width = (evaluator.initial(node) or node for node in nodes)
+    if parameter.operator != "parameter":
+        return False
+    created = parameter.operands[0]
+    if not created.operands or created.operator not in ("ones", "zeros", "empty"):
+        return False
+    size = created.operands[0]
+    return (size.operands[-1] if size.operator == TUPLE and size.operands else size) is width
+
+
 RELATIONS: dict[str, Relation] = {
     "activation": _is_activation,
     "alike": _are_alike,
     "gelu": _is_gelu,
+    "made of": _is_made_of,
     "one of many": _is_one_of_many,
+    "per sample": _is_per_sample,
+    "taken from many": _is_taken_from_many,
 }

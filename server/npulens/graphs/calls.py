@@ -96,6 +96,24 @@ def _softmax(graph: Graph, tensor: Node, dimension: Node) -> Node:
     return graph.node("softmax", (tensor, dimension))
 
 
+def _squeezed(graph: Graph, tensor: Node, dimension: Node) -> Node | None:
+    """Numbers stay in front."""
+    if tensor.operator != "multiply" or number(tensor.operands[0]) is None:
+        return None
+    inner = graph.node("squeeze", (tensor.operands[1], dimension))
+    return multiply(graph, tensor.operands[0], inner)
+
+
+def _logarithm(graph: Graph, tensor: Node) -> Node | None:
+    """Those of a softmax, and of a sum of powers of e."""
+    if tensor.operator == "softmax":
+        return graph.node("log_softmax", tensor.operands)
+    if tensor.operator == "sum" and tensor.operands[0].operator == "exp":
+        (inner,), over = tensor.operands[0].operands, tensor.operands[1:]
+        return graph.node("logsumexp", (inner, *over))
+    return None
+
+
 def _dropout(graph: Graph, tensor: Node, probability: Node, training: Node) -> Node:
     if is_constant(probability, 0) or is_constant(training, False):
         return tensor
@@ -126,6 +144,8 @@ _FORMS: dict[str, Callable[..., Node | None]] = {
     "baddbmm": batched_with_sum,
     "softmax": _softmax,
     "dropout": _dropout,
+    "log": _logarithm,
+    "squeeze": _squeezed,
     "scaled_dot_product_attention": lambda graph, *operands: graph.node("sdpa", operands),
 }
 """Operators with more than one way to be written; `None` is for one that stays as it is."""

@@ -10,8 +10,8 @@ from typing import Any
 
 from npulens.graphs.algebra import add, divide, multiply, negate, power, subtract
 from npulens.graphs.calls import mean_of_sum
-from npulens.graphs.definitions import Definitions
-from npulens.graphs.frames import Frame, TooLargeError
+from npulens.graphs.definitions import Definitions, lambda_function
+from npulens.graphs.frames import Closure, Frame, TooLargeError
 from npulens.graphs.nodes import (
     ATTRIBUTE,
     AVAILABLE,
@@ -20,6 +20,7 @@ from npulens.graphs.nodes import (
     LIBRARY,
     OPAQUE,
     SELECT,
+    TABLE,
     TUPLE,
     Graph,
     Node,
@@ -28,7 +29,7 @@ from npulens.graphs.nodes import (
 from npulens.graphs.pairs import SLICE
 from npulens.graphs.permutations import transpose
 from npulens.graphs.products import hoisted
-from npulens.graphs.scalars import without_zeros
+from npulens.graphs.scalars import either_filled, without_zeros
 from npulens.graphs.tensor_views import ELLIPSIS, floor_divide, subscript
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.values import dotted_name, root_name
@@ -48,6 +49,7 @@ _COMPARISONS: dict[type[ast.cmpop], str] = {
 _NUMBERS = {f"{module}.pi": math.pi for module in ("math", "numpy", "torch")}
 _WITHOUT_PLACE = frozenset({ast.Attribute, ast.Tuple, ast.List})
 """They compute nothing."""
+_OTHER_DEVICES = frozenset({"mps", "xla", "xpu", "hpu", "mlu"})
 _TENSOR_FREE = frozenset({"instance", "parameter", "module"})
 
 
@@ -61,6 +63,8 @@ class Expressions:
         self._numbers: dict[int, int] = {}
         self._kept: list[ast.AST] = []
         self._library: dict[tuple[int, str], list[str]] = {}
+        self.nested: dict[int, Closure] = {}
+        """Functions defined in functions, by the serial of their value."""
 
     def number_of(self, node: ast.AST) -> int:
         """A number for a place in the code, the same each time it is evaluated."""
@@ -163,8 +167,22 @@ class Expressions:
         self.values([*generator.ifs, node.elt], frame)
         frame.names = before
 
+    def _table(self, node: ast.Dict, frame: Frame) -> Node:
+        """A dictionary that is written down."""
+        keys = [key for key in node.keys if isinstance(key, ast.Constant)]
+        if len(keys) < len(node.keys):
+            return self._not_followed(node, frame)
+        parts = (self.values(each, frame) for each in (keys, node.values))
+        return self.graph.node(TABLE, tuple(self.graph.node(TUPLE, tuple(p)) for p in parts))
+
+    def _lambda(self, node: ast.Lambda, frame: Frame) -> Node:
+        """A function of one expression."""
+        value = self._not_followed(node, frame)
+        self.nested[value.serial] = Closure(lambda_function(node, frame.function), frame)
+        return value
+
     def _not_followed(self, node: ast.expr, frame: Frame) -> Node:
-        """Comprehensions, lambdas, dictionaries, f-strings: known by the names they read."""
+        """Comprehensions, f-strings and others: known by the names they read."""
         frame.capture(node)
         if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
             self._each(node, frame)
@@ -286,6 +304,8 @@ class Expressions:
         """What a condition comes to, `None` if that is not known."""
         if condition.operator == CONSTANT:
             return bool(condition.value)
+        if condition.operator in ("eq", "ne") and _is_of_another_device(*condition.operands):
+            return condition.operator == "ne"
         known = self.initial(condition) or condition
         return True if known.operator == AVAILABLE else None
 
@@ -301,11 +321,18 @@ class Expressions:
         for one, rest in ((chosen, other), (other, chosen)):
             if one.operator == "cast" and one.operands[0] is rest:  # `x.half() if fast else x`
                 return self.graph.node("cast", (rest, condition))
-        return self.graph.node(SELECT, (condition, chosen, other))
+        joined = either_filled(self.graph, condition, chosen, other, self.initial)
+        return joined or self.graph.node(SELECT, (condition, chosen, other))
 
     def values(self, nodes: Iterable[ast.expr], frame: Frame) -> list[Node]:
         """What several expressions compute."""
         return [self.value(node, frame) for node in nodes]
+
+
+def _is_of_another_device(asked: Node, kind: Node) -> bool:
+    """Whether `x.device.type` is compared with a kind that has neither CUDA nor the NPU."""
+    is_kind = kind.operator == CONSTANT and kind.value in _OTHER_DEVICES
+    return is_kind and asked.operator == ATTRIBUTE and asked.label == "type"
 
 
 _COMPUTED_BY: dict[type[ast.AST], Callable[[Any, Any, Frame], Node]] = {
@@ -320,6 +347,8 @@ _COMPUTED_BY: dict[type[ast.AST], Callable[[Any, Any, Frame], Node]] = {
     ast.IfExp: Expressions._choice,
     ast.BoolOp: Expressions._decision,
     ast.NamedExpr: Expressions._named,
+    ast.Lambda: Expressions._lambda,
+    ast.Dict: Expressions._table,
 }
 
 

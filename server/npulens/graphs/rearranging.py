@@ -1,4 +1,4 @@
-"""`einops.rearrange`, as far as it cuts the last dimension in two or joins the last two."""
+"""`einops`, as far as it cuts the last dimension in two, joins the last two or reduces the last."""
 
 from collections.abc import Mapping
 
@@ -25,6 +25,20 @@ def rearranged(
         pairs = flattened(graph, tensor, start, end)
         return pairs or graph.node("flatten", (tensor, start, end))
     return None
+
+
+def reduced(graph: Graph, tensor: Node, formula: Node, how: Node) -> Node | None:
+    """`einops.reduce` over the last dimension, which is kept with size one or not."""
+    if formula.operator != CONSTANT or not isinstance(formula.value, str):
+        return None
+    if how.operator != CONSTANT or how.value not in ("mean", "sum"):
+        return None
+    before, _, after = formula.value.partition("->")
+    (*leading, last), kept = before.split() or [""], after.split()
+    if not last.isidentifier() or kept not in (leading, [*leading, "1"]):
+        return None
+    over = graph.constant(-1), graph.constant(kept != leading)
+    return graph.node(str(how.value), (tensor, *over))
 
 
 def _last_two_joined(side: str) -> list[str] | None:

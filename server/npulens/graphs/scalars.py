@@ -58,6 +58,19 @@ def filled(graph: Graph, choice: Node, initial: Initial) -> Node:
     return choice
 
 
+def either_filled(
+    graph: Graph, condition: Node, chosen: Node, other: Node, initial: Initial
+) -> Node | None:
+    """Scores with one mask or, in the other case, another: they are filled by either."""
+    if not chosen.operator == other.operator == "masked_fill":
+        return None
+    (scores, mask, fill), (scores_too, otherwise, fill_too) = chosen.operands, other.operands
+    if scores is not scores_too or not (is_lowest(fill, initial) and is_lowest(fill_too, initial)):
+        return None
+    either = graph.node(SELECT, (condition, mask, otherwise))
+    return graph.node("masked_fill", (scores, either, fill))
+
+
 def without_zeros(graph: Graph, total: Node, initial: Initial) -> Node:
     """`x + zeros.masked_fill(drop, -inf)` and `x + full(-inf).triu(1)` as a `masked_fill` of x."""
     if total.operator != "add":
