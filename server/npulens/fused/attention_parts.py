@@ -53,12 +53,13 @@ def _softmaxes(weights: Node) -> Iterator[Node]:
         yield from (node for node in _sources(weights, True) if node.operator == "softmax")
 
 
-def _are_scores(node: Node, initial: Initial) -> bool:
-    return any(_is_product_of_two(source, initial) for source in _sources(node))
+def _are_scores(node: Node, initial: Initial, with_functions: bool = False) -> bool:
+    return any(_is_product_of_two(each, initial) for each in _sources(node, with_functions))
 
 
 def _is_sum_of_products(node: Node, initial: Initial) -> bool:
-    return node.operator == "add" and all(_are_scores(term, initial) for term in node.operands)
+    """`q @ k.mT + shifted(q @ p.mT)`: what shifts the second need not be known."""
+    return node.operator == "add" and all(_are_scores(t, initial, True) for t in node.operands)
 
 
 def _sources(node: Node, with_functions: bool = False) -> Iterator[Node]:
@@ -83,6 +84,8 @@ def _passed(node: Node, with_functions: bool) -> tuple[Node, ...]:
         return operands[1:]
     if operator == "cat":
         return operands[0].operands
+    if operator == "instance" and "torch.nn.functional." in str(node.label):
+        return operands[:1]
     if operator in ("apply", OPAQUE) and (with_functions or _is_of_library(node)):
         return operands[1:]
     if operator == "apply" and len(operands) == 2 and _is_of_keys(operands[1]):

@@ -29,6 +29,7 @@ _LOOKED_THROUGH = _SAME_SIZE | {"reshape", "transpose", "permute"}
 _BROADCAST = frozenset({"unsqueeze", "mean", "sum", "amax", "parameter", "size", CONSTANT})
 _ONE_FACTOR_NAMES = ("scale", "mask", "weight", "shift", "alpha", "beta", "prob", "score", "coef")
 """Arguments with such names are broadcast."""
+_REARRANGED = frozenset({"cast", "contiguous", "reshape", "unsqueeze", "squeeze"})
 _MAX_DEPTH = 16
 _MAX_NODES = 2000
 
@@ -157,9 +158,18 @@ def _is_one_of_many(nodes: Sequence[Node], evaluator: Evaluator) -> bool:
     return any(_is_item(node) for node in nodes)
 
 
-def _is_taken_from_many(nodes: Sequence[Node], evaluator: Evaluator) -> bool:
-    """Whether a value is what a loop takes at its turn: `x[index == i]`, `parts[i]`."""
-    return all(any(map(_is_item, islice(reachable(node), _MAX_NODES))) for node in nodes)
+def _is_expert_with_its_own(nodes: Sequence[Node], evaluator: Evaluator) -> bool:
+    """Whether one of many experts is given what a loop takes for it: `x[index == i]`."""
+    expert, tokens = nodes
+    names = (str(node.label) for node in islice(reachable(expert), _MAX_NODES))
+    tokens = stripped(tokens, _REARRANGED)
+    picked = tokens.operands[1:] if tokens.operator == "index" else (tokens,)
+    return (
+        _is_item(expert)
+        and any("expert" in name.lower() for name in names)
+        and any(map(_is_item, (n for each in picked for n in islice(reachable(each), 40))))
+        and tokens.operator in ("index", "element", OPAQUE)
+    )
 
 
 def _is_item(node: Node) -> bool:
@@ -224,5 +234,5 @@ RELATIONS: dict[str, Relation] = {
     "made of": _is_made_of,
     "one of many": _is_one_of_many,
     "per sample": _is_per_sample,
-    "taken from many": _is_taken_from_many,
+    "expert with its own": _is_expert_with_its_own,
 }

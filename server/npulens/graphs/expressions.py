@@ -318,6 +318,7 @@ class Expressions:
             return chosen if decided else other
         if condition.operator == "not":
             condition, chosen, other = condition.operands[0], other, chosen
+        chosen, other = _arm(chosen, condition, 1), _arm(other, condition, 2)
         for one, rest in ((chosen, other), (other, chosen)):
             if one.operator == "cast" and one.operands[0] is rest:  # `x.half() if fast else x`
                 return self.graph.node("cast", (rest, condition))
@@ -327,6 +328,12 @@ class Expressions:
     def values(self, nodes: Iterable[ast.expr], frame: Frame) -> list[Node]:
         """What several expressions compute."""
         return [self.value(node, frame) for node in nodes]
+
+
+def _arm(value: Node, condition: Node, taken: int) -> Node:
+    """What a choice comes to where its condition has been asked already."""
+    is_asked = value.operator == SELECT and value.operands[0] is condition
+    return value.operands[taken] if is_asked else value
 
 
 def _is_of_another_device(asked: Node, kind: Node) -> bool:

@@ -25,6 +25,7 @@ from npulens.graphs.nodes import (
 )
 from npulens.graphs.operators import VIEWS, function_operator
 from npulens.graphs.rearranging import rearranged, reduced
+from npulens.graphs.scalars import is_scalar
 from npulens.graphs.tensor_views import element
 from npulens.syntax.bindings import with_defaults
 from npulens.syntax.pytorch_names import IN_ALL_RELEASES
@@ -146,7 +147,7 @@ class Invocations(Modules):
     def _is_plain_number(self, value: Node, call: Call) -> bool:
         """Whether a value is a number where it is computed with: constructors keep a tensor."""
         is_kept = call.frame.function.node.name == "__init__"
-        return not is_kept and (number(value) is not None or value.operator in ("size", "power"))
+        return not is_kept and is_scalar(value, self.initial)
 
     def _method_call(self, owner: Node, name: str, call: Call) -> Node:
         frame = call.frame

@@ -23,7 +23,7 @@ def is_scalar(node: Node, initial: Initial, depth: int = 0) -> bool:
         return number(node) is not None or node.value is None
     if node.operator == "size":
         return True
-    if node.operator == "cast":  # torch.tensor(...).to(...)
+    if node.operator in ("cast", "contiguous"):  # torch.tensor(...).to(...)
         return is_scalar(node.operands[0], initial, depth + 1)
     if node.operator in _SUMS:
         return all(is_scalar(operand, initial, depth + 1) for operand in node.operands)
