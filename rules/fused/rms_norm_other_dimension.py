@@ -13,6 +13,7 @@ CONDITIONS = {
     "dim": ("not_last",),
     "scale": ("number",),
     "weight": ("parameter",),
+    "weight, width": ("made of",),
 }
 ALMOST = {
     "en": "It is RMSNorm over another dimension: `torch_npu.npu_rms_norm` normalises the last ones. If this is the last, write -1; otherwise moving it there and back costs two copies, so keep channels last in the layers around it or leave this as it is.",
@@ -26,3 +27,7 @@ def pattern(x, eps, dim):
 
 def pattern_length(x, scale, weight, least, dim):
     return functional.normalize(x, dim=dim, eps=least) * scale * weight
+
+
+def pattern_width(x, width, weight, eps, dim):
+    return x * torch.rsqrt(x.pow(2).sum(dim, keepdim=True) / width + eps) * weight

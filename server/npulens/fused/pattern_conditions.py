@@ -134,6 +134,11 @@ CONDITIONS: dict[str, Callable[[Node, Initial], bool]] = {
     "causal": lambda node, initial: diagonal(node, initial) == "start",
     "causal_at_end": lambda node, initial: diagonal(node, initial) == "end",
     "float_mask": is_float_mask,
+    # Of tensors of two or three dimensions, or any.
+    "may_be_last": lambda node, initial: number(node) in (-1, 1, 2),
+    "may_be_last_or_none": lambda node, initial: (
+        number(node) in (-1, 1, 2) or is_constant(node, None)
+    ),
     "attends": attends,
     "adds_a_product": adds_a_product,
     "changes_weights": changes_weights,

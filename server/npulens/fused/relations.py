@@ -212,11 +212,15 @@ def _is_length(size: Node, x: Node) -> bool:
     """Whether a size is that of the first dimension of a tensor, by what else is one or a name."""
     if size.operator != "size":
         return size.operator in (INPUT, ATTRIBUTE)
-    return number(size.operands[1]) == 0 and stripped(size.operands[0], _SAME_SIZE) is x
+    return number(size.operands[1]) == 0 and any(
+        size.operands[0] is node for node in islice(reachable(x), _MAX_DEPTH)
+    )
 
 
 def _is_made_of(nodes: Sequence[Node], evaluator: Evaluator) -> bool:
     """Whether a parameter was made as a row of just so many numbers."""
+    if len(nodes) < 2:
+        return True  # the pattern is another one, without a width
     parameter, width = (evaluator.initial(node) or node for node in nodes)
     if parameter.operator != "parameter":
         return False

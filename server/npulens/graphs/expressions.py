@@ -9,7 +9,7 @@ from types import NoneType
 from typing import Any
 
 from npulens.graphs.algebra import add, divide, multiply, negate, power, subtract
-from npulens.graphs.calls import mean_of_sum
+from npulens.graphs.calls import mean_of_sum, softmax_of_powers
 from npulens.graphs.definitions import Definitions, lambda_function
 from npulens.graphs.frames import Closure, Frame, TooLargeError
 from npulens.graphs.nodes import (
@@ -29,7 +29,7 @@ from npulens.graphs.nodes import (
 from npulens.graphs.pairs import SLICE
 from npulens.graphs.permutations import transpose
 from npulens.graphs.products import hoisted
-from npulens.graphs.scalars import either_filled, without_zeros
+from npulens.graphs.scalars import either_filled, filled_last, without_zeros
 from npulens.graphs.tensor_views import ELLIPSIS, floor_divide, subscript
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.values import dotted_name, root_name
@@ -221,14 +221,16 @@ class Expressions:
         if isinstance(operator, ast.Div):
             divided = divide(graph, left, right)
             if divided.operator == "multiply":
-                return mean_of_sum(graph, *divided.operands) or divided
+                parts = divided.operands
+                known = mean_of_sum(graph, *parts) or softmax_of_powers(graph, *parts)
+                return known or filled_last(graph, divided, self.initial)
             return divided
         plain = {ast.Sub: subtract, ast.Mult: multiply, ast.Pow: power, ast.FloorDiv: floor_divide}
         if isinstance(operator, ast.MatMult):
             return hoisted(graph, graph.node("matmul", (left, right)), self.initial)
         function = plain.get(type(operator))
         if function is not None:
-            return function(graph, left, right)
+            return filled_last(graph, function(graph, left, right), self.initial)
         return graph.node(_OTHER_OPERATORS.get(type(operator), "mod"), (left, right))
 
     def _unary(self, node: ast.UnaryOp, frame: Frame) -> Node:

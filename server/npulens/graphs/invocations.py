@@ -24,7 +24,7 @@ from npulens.graphs.nodes import (
     number,
 )
 from npulens.graphs.operators import VIEWS, function_operator
-from npulens.graphs.rearranging import rearranged, reduced
+from npulens.graphs.rearranging import letters, rearranged, reduced
 from npulens.graphs.scalars import is_scalar
 from npulens.graphs.tensor_views import element
 from npulens.syntax.bindings import with_defaults
@@ -142,6 +142,9 @@ class Invocations(Modules):
             return rearranged(self.graph, positional[0], positional[1], keywords)
         if name == "reduce" and len(positional) == 3 and not keywords:
             return reduced(self.graph, *positional)
+        if name == "einsum" and len(positional) > 1 and not keywords:
+            *tensors, recipe = positional
+            return self._einsum([letters(self.graph, recipe), *tensors])
         return None
 
     def _is_plain_number(self, value: Node, call: Call) -> bool:

@@ -1,6 +1,8 @@
 """`einops`, as far as it cuts the last dimension in two, joins the last two or reduces the last."""
 
+import re
 from collections.abc import Mapping
+from string import ascii_lowercase
 
 from npulens.graphs.nodes import CONSTANT, TUPLE, Graph, Node
 from npulens.graphs.pairs import flattened
@@ -39,6 +41,18 @@ def reduced(graph: Graph, tensor: Node, formula: Node, how: Node) -> Node | None
         return None
     over = graph.constant(-1), graph.constant(kept != leading)
     return graph.node(str(how.value), (tensor, *over))
+
+
+def letters(graph: Graph, formula: Node) -> Node:
+    """The recipe of `einops.einsum`, whose axes have names, as that of `torch.einsum`."""
+    if formula.operator != CONSTANT or not isinstance(formula.value, str):
+        return formula
+    names = dict.fromkeys(re.findall(r"[A-Za-z_]\w*", formula.value))
+    if len(names) > len(ascii_lowercase):
+        return formula
+    short = dict(zip(names, ascii_lowercase, strict=False))
+    recipe = re.sub(r"[A-Za-z_]\w*", lambda axis: short[axis[0]], formula.value)
+    return graph.constant(recipe.replace(" ", ""))
 
 
 def _last_two_joined(side: str) -> list[str] | None:

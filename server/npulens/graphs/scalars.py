@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from npulens.graphs.algebra import multiply
 from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, INPUT, OPAQUE, SELECT, Graph, Node, number
 
 Initial = Callable[[Node], Node | None]
@@ -69,6 +70,24 @@ def either_filled(
         return None
     either = graph.node(SELECT, (condition, mask, otherwise))
     return graph.node("masked_fill", (scores, either, fill))
+
+
+def filled_last(graph: Graph, product: Node, initial: Initial) -> Node:
+    """Scores that are masked and then scaled, as ones that are scaled and then masked."""
+    if product.operator == "multiply":
+        for filled_first, factor in (product.operands, product.operands[::-1]):
+            if filled_first.operator != "masked_fill" or not _is_positive(factor):
+                continue
+            scores, mask, fill = filled_first.operands
+            if is_lowest(fill, initial):
+                return graph.node("masked_fill", (multiply(graph, factor, scores), mask, fill))
+    return product
+
+
+def _is_positive(factor: Node) -> bool:
+    """A number above zero, or a root or power of sizes."""
+    amount = number(factor)
+    return amount > 0 if amount is not None else factor.operator in ("power", "size")
 
 
 def without_zeros(graph: Graph, total: Node, initial: Initial) -> Node:

@@ -2,6 +2,7 @@
 
 import math
 
+import einops
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -332,6 +333,26 @@ def scaled_dot_product(query, key, value, mask=None, dropout=None):  # NPU719
     if dropout is not None:
         p_attn = dropout(p_attn)
     return torch.matmul(p_attn, value), p_attn
+
+
+def softmax_by_hand(x, dim=-1):
+    powers = torch.exp(x - x.max(dim=dim, keepdim=True)[0])
+    return powers / powers.sum(dim=dim, keepdim=True)
+
+
+def attend_by_own_softmax(Q, K, V, mask=None):  # NPU707
+    scores = torch.einsum("...qd, ...kd->...qk", Q, K)
+    scores = scores / torch.sqrt(torch.tensor(Q.shape[-1], dtype=scores.dtype))
+    if mask is not None:
+        scores = scores.masked_fill(~mask, float("-inf"))
+    return torch.einsum("...qk, ...kv->...qv", softmax_by_hand(scores), V)
+
+
+def attend_by_named_axes(Q, K, V, mask):  # NPU707
+    logits = einops.einsum(Q, K, "... queries d_k, ... keys d_k -> ... queries keys")
+    logits = torch.where(mask, logits, -torch.inf)
+    weights = F.softmax(logits / math.sqrt(Q.shape[-1]), dim=-1)
+    return einops.einsum(weights, V, "... queries keys, ... keys d_v -> ... queries d_v")
 
 
 def attend_scaled_by_tensor(q, k, v):  # NPU707

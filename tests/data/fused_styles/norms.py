@@ -192,6 +192,18 @@ class UnsqueezedMean(nn.Module):  # NPU701
         return x / rms * self.weight
 
 
+class ThirdDimension(nn.Module):  # NPU719
+    def __init__(self, d_model, eps=1e-5):
+        super().__init__()
+        self.d_model, self.eps = d_model, eps
+        self.weight = nn.Parameter(torch.ones(d_model))
+
+    def forward(self, x):
+        squares = torch.sum(torch.mul(x, x), dim=2, keepdim=True)
+        rms = torch.sqrt(squares / self.d_model + self.eps)
+        return torch.mul(torch.div(x, rms), self.weight)
+
+
 class HeadNorms(nn.Module):  # NPU701
     def __init__(self, dim, head_dim, eps=1e-6):
         super().__init__()

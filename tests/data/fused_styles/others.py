@@ -176,6 +176,20 @@ class BernoulliDepth(nn.Module):  # NPU714
         return x
 
 
+class ScaledByFlag(nn.Module):  # NPU714
+    def __init__(self, p, scale_by_keep=True):
+        super().__init__()
+        self.p, self.scale_by_keep = p, scale_by_keep
+
+    def forward(self, input):
+        if not self.training:
+            return input
+        mask = input.new_empty([input.shape[0]] + [1] * (input.ndim - 1)).bernoulli_(1 - self.p)
+        if self.scale_by_keep:
+            input = input / (1 - self.p)
+        return input * mask
+
+
 def label_loss(logits, targets):  # NPU713
     logprobs = F.log_softmax(logits, dim=-1)
     return -logprobs.gather(-1, targets.unsqueeze(-1)).squeeze(-1).mean()
@@ -210,6 +224,17 @@ def one_hot_loss(logits, targets, classes):  # NPU713
 
 def sequence_logprobs(logits, labels):  # NPU713
     return torch.gather(logits.log_softmax(-1), 2, labels.unsqueeze(2)).squeeze(2)
+
+
+def mixed_dimensions(logits, tokens):  # NPU713
+    return F.log_softmax(logits, dim=-1).gather(2, tokens.unsqueeze(-1)).squeeze(-1)
+
+
+def by_hand(logits, targets):  # NPU713
+    logits = logits - logits.max(dim=-1, keepdim=True)[0]
+    chosen = torch.gather(input=logits, dim=-1, index=targets.unsqueeze(-1)).squeeze()
+    normalizer = torch.log(logits.exp().sum(dim=-1))
+    return -(chosen - normalizer).mean()
 
 
 def distillation(student, teacher):
