@@ -19,8 +19,13 @@ CHECK = {
     "en": "The operator takes logits of two dimensions with at most 200000 rows, and targets of int64.",
     "zh": "该算子接收二维 logits，最多 200000 行，目标须为 int64。",
 }
+TENSORS = {"logits": (6, 11), "target": ("int", 11, 6)}
+LAST = {"at": -1, "by": -1}
 EXAMPLES = [
-    {"logits": (6, 11), "target": ("int", 11, 6), "at": -1, "by": -1, "out": -1, "place": -1}
+    TENSORS,
+    {**TENSORS, **LAST},
+    {**TENSORS, **LAST, "out": -1},
+    {**TENSORS, **LAST, "place": -1},
 ]
 
 
