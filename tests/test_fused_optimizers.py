@@ -261,7 +261,7 @@ def around() -> Iterator[tuple[str, str]]:
         "def later(o, p):\n    o.add_param_group({'params': p})",
         "def step(o, closure):\n    o.step(closure)",
         "def narrow(model):\n    return model.to(device, torch.bfloat16)",
-        "class Cases:\n    def test_step(self):\n        pass",
+        "class Cases:\n    def test_an_update(self):\n        pass",
         "from torch.distributed.tensor.parallel import parallelize_module",
         "import torch.distributed.rpc as rpc",
         "def groups(sparse_params):\n    pass",
