@@ -140,7 +140,7 @@ PROJECTS_OF_FUNCTIONS = {
     "put together": ({"b.py": "f = getattr(moves, f'load_{size}')\n"}, WAIT - {"load_small"}),
     "a package": ({"setup.py": "setup(name='moves')\n"}, set()),
     "settings of a tool alone": ({"setup.cfg": "[flake8]\nmax-line-length = 99\n"}, WAIT),
-    "another of that name": ({"c.py": "def tried():\n    pass\n"}, WAIT),
+    "another of that name": ({"c.py": "def tried():\n    pass\n"}, WAIT - {"tried", "deeper"}),
     "one of that name, used": (
         {"c.py": "from lib import tried\n\ntried()\n"},
         WAIT - {"tried", "deeper"},

@@ -33,7 +33,8 @@ def with_unused_code(
     if path in project.unused.modules:
         note = message("check.unused-module")
         return [_at_most_info(finding, note) for finding in findings]
-    parts = list(_unused(text, project.unused.names)) if project.unused.names else []
+    names = project.unused.names | project.unused.functions
+    parts = list(_unused(text, names)) if names else []
     return [_judged(finding, parts) for finding in findings] if parts else list(findings)
 
 

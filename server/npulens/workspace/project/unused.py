@@ -1,7 +1,7 @@
 """Classes, functions and methods that nothing of a project uses, such as losses tried once."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
@@ -61,22 +61,23 @@ def unused_definitions(
 ) -> frozenset[str]:
     """The names of classes, functions and methods that are named nowhere but in themselves.
 
-    Or in others that nothing uses. Others may import what a package offers, so only projects
+    Or in others that nothing uses; names of several definitions are left out. Others may import what a package offers, so only projects
     that cannot be installed are looked at, and only as a whole.
     """
     named = list(folders)
     if not named or any(may_be_used_elsewhere(folder) for folder in named):
         return frozenset()
-    defined = {name for file in files for name in _defined_in(file, contents.of(file), memo)}
-    if not defined:
+    defined = Counter(name for file in files for name in _defined_in(file, contents.of(file), memo))
+    once = {name for name, count in defined.items() if count == 1}
+    if not once:
         return frozenset()
-    names = {name.encode() for name in defined}
-    all_names = blake2b(" ".join(sorted(defined)).encode(), digest_size=16).hexdigest()
+    names = {name.encode() for name in once}
+    all_names = blake2b(" ".join(sorted(once)).encode(), digest_size=16).hexdigest()
     uses: dict[str, set[str]] = defaultdict(set)
     for file in files:
         for owner, name in _used_in(file, contents.of(file), names, all_names, memo):
             uses[name].add(owner)
-    return _without_uses(defined, uses)
+    return _without_uses(once, uses)
 
 
 def _without_uses(names: Iterable[str], uses: Mapping[str, Collection[str]]) -> frozenset[str]:
