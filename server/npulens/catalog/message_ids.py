@@ -562,6 +562,7 @@ if TYPE_CHECKING:
         "fix.import-shim-first",
         "fix.run-through-shim",
         "fix.part-of-computation",
+        "fix.one-card",
         "fix.distribute",
         "fix.start-processes",
         "fix.remove-suppression",
