@@ -68,7 +68,7 @@ def _outcome(error: Mapping[str, Any], result: RunResult) -> tuple[Outcome, str]
         return Outcome.NOT_EMULATED, f"{backend[1]} has no kernel{kind}"
     if _GAPS.search(message):
         return Outcome.NOT_EMULATED, text
-    if _DATA_PARALLEL.search(message):
+    if error["in_data_parallel"] or _DATA_PARALLEL.search(message):
         return Outcome.UNSUPPORTED, "torch.nn.DataParallel"
     if error["in_emulator"] and not _OWN_FAILURES.isdisjoint(bases):
         return Outcome.EMULATOR_FAILED, text
