@@ -60,7 +60,7 @@ def initialized(node: ast.Assign, scope: Scope, context: Context) -> None:
     if call.func.attr != "initialize" or _INITIALIZE not in qualified_names(call.func, scope):
         return
     entry = context.catalogue.symbols.get(_INITIALIZE)
-    if entry is None:
+    if entry is None or "apex" in context.target.project.own_modules:
         return
     try:
         fixes = [_fix(node, call, scope, context)]
