@@ -338,7 +338,7 @@ if device.type == "cuda":
     ),
     "told from others": (
         "if args.kind == 'mps':\n    n = 1\nelif args.kind == 'cuda':\n    n = 2\n",
-        "if args.kind == 'mps':\n    n = 1\nelif args.kind not in (\"cpu\", \"mps\"):\n    n = 2\n",
+        'if args.kind == \'mps\':\n    n = 1\nelif args.kind not in ("cpu", "mps"):\n    n = 2\n',
     ),
     "wrapped, and used without": (
         "m = torch.nn.DataParallel(m).cuda()\nm(1).backward()\n",

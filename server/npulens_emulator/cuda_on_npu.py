@@ -62,4 +62,3 @@ def apply() -> None:
     if distributed.is_available():
         distributed.is_nccl_available = distributed.is_hccl_available
         distributed.Backend.default_device_backend_map.pop("cuda", None)
-

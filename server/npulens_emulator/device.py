@@ -8,7 +8,8 @@ import torch
 from torch.utils import backend_registration
 
 from npulens_emulator.fallback import fallback
-from npulens_emulator.kernels import KERNELS, SPARSE_KEY, sparse_kernels
+from npulens_emulator.kernels import KERNELS
+from npulens_emulator.kernels.sparse import SPARSE_KEY, sparse_kernels
 
 _C: Any = torch._C
 _registration: Any = backend_registration

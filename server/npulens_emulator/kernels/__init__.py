@@ -5,8 +5,6 @@ from typing import Any
 
 from npulens_emulator.kernels.batch_norm import BATCH_NORM
 from npulens_emulator.kernels.layers import LAYERS
-from npulens_emulator.kernels.sparse import KEY as SPARSE_KEY
-from npulens_emulator.kernels.sparse import sparse_kernels as sparse_kernels
 from npulens_emulator.kernels.storage import STORAGE
 
 KERNELS: Mapping[str, Callable[..., Any]] = {**STORAGE, **LAYERS, **BATCH_NORM}

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
+
 from npulens_emulator.memory import is_npu, to_cpu, to_npu
 
-KEY = "SparsePrivateUse1"
+SPARSE_KEY = "SparsePrivateUse1"
 _OF_CPU: Any = torch._C.DispatchKey.SparseCPU
 _aten: Any = torch.ops.aten
 
@@ -21,9 +22,7 @@ _PARTS = (
     *("sparse_dim", "dense_dim", "_dimI", "_dimV"),
 )
 """Operators that only put indices and values together, or take them apart."""
-_COMPUTED = (
-    *("_coalesce", "_to_dense", "clone", "neg", "sum", "add.Tensor", "mul.Tensor"),
-)
+_COMPUTED = (*("_coalesce", "_to_dense", "clone", "neg", "sum", "add.Tensor", "mul.Tensor"),)
 """Operators that are computed on the host."""
 
 

@@ -121,7 +121,8 @@ class Comparisons(TensorTypes):
             chains = [list(_chain(each)) for each in block.body if isinstance(each, ast.If)]
             statements = [each for chain in chains for each in chain]
             parts = (part for each in statements for part in nodes_below(each.test))
-            others = frozenset(text_of(part) for part in parts if _names_other(part))
+            constants = (part for part in parts if isinstance(part, ast.Constant))
+            others = frozenset(text_of(each) for each in constants if _names_other(each))
             if others:
                 found.update(dict.fromkeys(statements, others))
         return found

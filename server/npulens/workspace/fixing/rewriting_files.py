@@ -11,11 +11,11 @@ from npulens.text.decoding import (
     DecodedSource,
     UndecodableSource,
     UnencodableText,
-    Unreadable,
     decode_source,
 )
 from npulens.text.document import Document
 from npulens.text.notebooks import NotWrittenBack
+from npulens.text.unreadable import Unreadable
 from npulens.workspace.fixing.change_log import ChangeLog, relative_path
 from npulens.workspace.fixing.file_fixes import FixedFile
 from npulens.workspace.runs.file_report import FileReport

@@ -7,7 +7,7 @@ from npulens.catalog.tables import Catalogue
 from npulens.workspace.index.contents import read
 
 _TRACES = {"apex": (b"amp_C", b"apex_C", b"fused_layer_norm_cuda", b"multi_tensor_applier")}
-"""Of libraries that projects bring along: names of their extension modules, and of what calls them."""
+"""Of libraries that projects bring along: their extension modules, and what calls them."""
 _MOST_FILES = 200
 
 _ROOT_MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")

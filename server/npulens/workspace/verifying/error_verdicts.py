@@ -134,6 +134,8 @@ def _lacking(error: Mapping[str, Any], text: str) -> tuple[Outcome, str] | None:
         return Outcome.NEEDS_FILE, f"({text})"
     if any(f"'{name}'" in text or f" {name} " in text for name in _LAUNCHER):
         return Outcome.NEEDS_LAUNCHER, text
+    if error["asks_capability"]:
+        return Outcome.NEEDS_VARIABLE, "TORCH_NPU_DEVICE_CAPABILITY"
     if error["asks_environment"]:
         return Outcome.NEEDS_VARIABLE, error["message"].strip("'")
     if error["reads_input"]:

@@ -22,8 +22,10 @@ _READERS = frozenset(
 """What makes a version of a text, and fails for `None`."""
 
 
-def taken_apart(node: ast.Attribute | ast.Call | ast.Compare, scope: Scope, context: Context) -> None:
-    """`torch.version.cuda.split(".")`, `float(torch.version.cuda)`, `torch.version.cuda >= "11"`."""
+def taken_apart(
+    node: ast.Attribute | ast.Call | ast.Compare, scope: Scope, context: Context
+) -> None:
+    """`torch.version.cuda.split(".")`, `float(torch.version.cuda)`, and what orders it."""
     for part in _taken_apart(node):
         if _VERSION not in qualified_names(part, scope):
             continue
@@ -39,9 +41,9 @@ def otherwise(node: ast.BoolOp, scope: Scope, context: Context) -> None:
     """`torch.version.cuda or "0.0"`: what stands in for `None` is there."""
     first, second = node.values[:2]
     is_text = isinstance(second, ast.Constant) and isinstance(second.value, str)
-    if isinstance(node.op, ast.Or) and is_text and isinstance(first, ast.Attribute):
-        if _VERSION in qualified_names(first, scope):
-            context.settle(context.span(first), "no-effect")
+    is_or = isinstance(node.op, ast.Or) and isinstance(first, ast.Attribute)
+    if is_or and is_text and _VERSION in qualified_names(first, scope):
+        context.settle(context.span(first), "no-effect")
 
 
 def _taken_apart(node: ast.Attribute | ast.Call | ast.Compare) -> Iterator[ast.Attribute]:
