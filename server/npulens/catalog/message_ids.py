@@ -802,6 +802,8 @@ if TYPE_CHECKING:
         "verify-kind.fails",
         "verify-kind.falls-back",
         "verify-kind.may-fall-back",
+        "verify-kind.may-fail",
+        "verify-kind.type",
         "verify-diverged.loss",
         "verify-diverged.parameter",
         "verify-diverged.count",
