@@ -505,6 +505,15 @@ def test_a_defect_before_the_limit_is_what_counts() -> None:
     assert (code, found["status"], found["outcome"]) == (1, "not-ready", "cuda-left")
 
 
+@pytest.mark.usefixtures("here")
+def test_an_error_that_the_original_has_too_says_nothing_of_the_npu() -> None:
+    script = write("train.py", "import torch\nx = torch.ones(2).cuda()\nx @ torch.ones(3).cuda()\n")
+    assert verify("--unsafe-fixes", script)[1]["outcome"] == "error"
+    code, found = verify("--unsafe-fixes", "--compare", script)
+    assert (code, found["status"], found["outcome"]) == (2, "stopped", "fails-alike")
+    assert (found["path"], found["line"]) == ("train.py", 3)
+
+
 def test_every_outcome_has_a_status_and_an_exit_code() -> None:
     for outcome in Outcome:
         assert status(outcome).value in _EXIT_CODES

@@ -783,6 +783,7 @@ if TYPE_CHECKING:
         "verify-outcome.needs-launcher",
         "verify-outcome.needs-input",
         "verify-outcome.no-tests",
+        "verify-outcome.fails-alike",
         "verify-outcome.exited",
         "verify-outcome.time-limit",
         "verify-outcome.memory-limit",

@@ -204,6 +204,8 @@ def _verification(
         and comparison.divergence is not None
     ):
         verdict = Verdict(Outcome.DIVERGED)
+    if verdict.outcome is Outcome.ERROR and comparison and comparison.problem == verdict.detail:
+        verdict = replace(verdict, outcome=Outcome.FAILS_ALIKE)
     events = device_events(result)
     agreement = None
     if request.with_agreement:
