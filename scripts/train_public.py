@@ -21,6 +21,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -259,11 +260,12 @@ def page(scripts: list[dict[str, Any]], results: Results) -> str:
 
 def of_commits(found: list[dict[str, dict[str, Any]]]) -> str:
     """Of which state of npulens the cells are."""
-    commits = sorted({said.get("commit", "?") for each in found for said in each.values()})
-    names = ", ".join(f"`{each}`" for each in commits)
+    commits = Counter(said.get("commit", "") for each in found for said in each.values())
     if len(commits) == 1:
-        return f"All cells are of one commit of npulens, {names}."
-    return f"The cells are of several commits of npulens: {names}."
+        return f"All cells are of one commit of npulens, `{next(iter(commits))}`."
+    parts = [f"{n} of `{each}`" for each, n in commits.most_common() if each]
+    older = [f"{commits['']} of older ones"] if commits[""] else []
+    return f"The cells are of several commits of npulens: {', '.join([*parts, *older])}."
 
 
 def summary_table(found: list[dict[str, dict[str, Any]]]) -> str:

@@ -320,7 +320,7 @@ STOPS = {
     ),
     "layout": Stop(
         "import torch, torch_npu\ni = torch.zeros(1, 1, dtype=torch.long).npu()\n"
-        "torch.sparse_coo_tensor(i, torch.ones(1).npu(), (2,))\n",
+        "torch.sparse_coo_tensor(i, torch.ones(1).npu(), (2,)).relu()\n",
         *("not-emulated", 4, 3, "Sparse"),
     ),
     "real-function": Stop(

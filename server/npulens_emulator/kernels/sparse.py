@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from npulens_emulator.fallback import operators
 from npulens_emulator.memory import is_npu, to_cpu, to_npu
 
 SPARSE_KEY = "SparsePrivateUse1"
@@ -48,6 +49,7 @@ def _of_parts(overload: Any) -> Callable[..., Any]:
 
 def _computed(overload: Any) -> Callable[..., Any]:
     def kernel(*args: Any, **kwargs: Any) -> Any:
+        operators[str(overload)] += 1
         index = next(each.device.index for each in args if is_npu(each))
         lowered = (to_cpu(each) if is_npu(each) else each for each in args)
         return to_npu(overload(*lowered, **kwargs), index or 0)
