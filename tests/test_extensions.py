@@ -329,6 +329,15 @@ def test_own_modules(tmp_path: Path, file: str, own: set[str]) -> None:
     assert facts(tmp_path).own_modules == own
 
 
+def test_a_copy_of_a_library_is_the_library(tmp_path: Path) -> None:
+    (tmp_path / "apex/optimizers").mkdir(parents=True)
+    for name in ("apex/__init__.py", "apex/optimizers/__init__.py", "main.py"):
+        (tmp_path / name).write_text("")
+    assert facts(tmp_path).own_modules == {"apex"}
+    (tmp_path / "apex/optimizers/fused_adam.py").write_text("import amp_C\n")
+    assert facts(tmp_path).own_modules == frozenset()
+
+
 def test_a_module_inside_a_package_hides_nothing(tmp_path: Path) -> None:
     (tmp_path / "pkg").mkdir()
     (tmp_path / "pkg/__init__.py").write_text("")

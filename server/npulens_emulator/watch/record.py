@@ -37,6 +37,7 @@ class Record:
         self.cuda_calls: Counter[tuple[str, int, str]] = Counter()
         self.events: Counter[tuple[str, int, str, str]] = Counter()
         self.apis: Counter[tuple[str, int, str]] = Counter()
+        self.types: Counter[tuple[str, int, str, str]] = Counter()
         self.input_places: set[Place] = set()
         self.refused: set[tuple[str, int, str]] = set()
         self.lines: set[int] = set()
@@ -151,6 +152,7 @@ class Record:
             "cuda_calls": [[*key, count] for key, count in self.cuda_calls.items()],
             "events": [[*key, count] for key, count in self.events.items()],
             "apis": [[*key, count] for key, count in self.apis.items()],
+            "types": [[*key, count] for key, count in self.types.items()],
             "lines": sorted(self.lines),
             "refused": sorted(self.refused),
             "end": self.end,

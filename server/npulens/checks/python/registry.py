@@ -6,6 +6,7 @@ from functools import lru_cache
 from npulens.checks import references
 from npulens.checks.python.apis import layout, mapped_calls, native, npu_names, switches
 from npulens.checks.python.devices import (
+    build_versions,
     capabilities,
     checkpoints,
     device_strings,
@@ -85,6 +86,8 @@ _TABLE: tuple[tuple[Check, tuple[type[ast.AST], ...]], ...] = (
     (scaler_order.entered, (*_FUNCTIONS, ast.For, ast.While)),
     (scaler_order.called, (ast.Call,)),
     (capabilities.taken_apart, (ast.Assign, ast.Compare, ast.Starred, ast.Subscript)),
+    (build_versions.taken_apart, (ast.Attribute, ast.Call, ast.Compare)),
+    (build_versions.otherwise, (ast.BoolOp,)),
     (references.attribute, (ast.Attribute,)),
     (references.assigned, (ast.Assign, ast.AnnAssign)),
     (references.default_tensor_type, (ast.Call,)),

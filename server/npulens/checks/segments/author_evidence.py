@@ -37,6 +37,7 @@ _NOT_TO_BE_FUSED = re.compile(
     | \.bfloat16\( | \.double\( | \.to\([^()\n]*(?:bfloat16|float64|double)
     | \b(?:torch_dtype|model_dtype)\s*=\s*torch\.bfloat16
     | set_default_dtype\(
+    | \b(?:Fabric|pl\.Trainer|L\.Trainer)\((?![^()]{0,300}\baccelerator\b)  # takes the CPU
     """,
     re.VERBOSE,
 )

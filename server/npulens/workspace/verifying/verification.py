@@ -13,13 +13,19 @@ from npulens.catalog.tables import Catalogue
 from npulens.text.document import Document
 from npulens.workspace.verifying.agreement import AgreedPlace, agree
 from npulens.workspace.verifying.copy_migration import CopyMigration
-from npulens.workspace.verifying.npu_apis import apis_to_watch
+from npulens.workspace.verifying.npu_apis import apis_to_watch, types_to_watch
 from npulens.workspace.verifying.original_lines import OriginalLines, document_in
 from npulens.workspace.verifying.outcomes import GOOD, LIMITED, Outcome, Site, Verdict
 from npulens.workspace.verifying.project_copy import copy_project
 from npulens.workspace.verifying.run_arguments import RunArguments, migrated_arguments
 from npulens.workspace.verifying.run_comparison import Comparison, compare
-from npulens.workspace.verifying.run_verdicts import api_uses, cuda_calls, device_events, judge
+from npulens.workspace.verifying.run_verdicts import (
+    api_uses,
+    cuda_calls,
+    device_events,
+    judge,
+    type_uses,
+)
 from npulens.workspace.verifying.test_results import TestResults, judge_tests, test_results
 from npulens.workspace.verifying.unreached import Unreached, unreached
 from npulens.workspace.verifying.verified_run import (
@@ -81,7 +87,7 @@ class Verification:
         tests: How tests ended, if they were run.
         losses: The losses of the first process that trained.
         cuda_calls: Calls of CUDA that were reached.
-        apis: Uses of APIs that the NPU lacks or leaves to the host.
+        apis: Uses of APIs that the NPU lacks, leaves to the host, or does not list for the type.
         events: Shapes that depended on data, and waits of the host.
         comparison: Beside the original on the CPU, if requested.
         agreement: Beside the static findings, if requested.
@@ -122,7 +128,8 @@ def verify(
     """
     release = torch_release()
     major, minor = (int(part) for part in release.split(".")[:2])
-    apis = apis_to_watch(catalogue, TorchVersion(major, minor))
+    version = TorchVersion(major, minor)
+    apis, types = apis_to_watch(catalogue, version), types_to_watch(catalogue, version)
     with tempfile.TemporaryDirectory(prefix="npulens_", ignore_cleanup_errors=True) as name:
         work = Path(os.path.realpath(name))
         folder = request.folder
@@ -137,12 +144,12 @@ def verify(
                 )
         arguments = _arguments(request)
         task = replace(request.task, arguments=arguments.run)
-        migrated = _run(request, task, "npu", folder, work, apis, is_cancelled)
+        migrated = _run(request, task, "npu", folder, work, (apis, types), is_cancelled)
         comparison = None
         if request.tolerance is not None:
             again = work / "original" / request.folder.name
             copy_project(request.folder, again)
-            original = _run(request, request.task, "cpu", again, work, {}, is_cancelled)
+            original = _run(request, request.task, "cpu", again, work, ({}, {}), is_cancelled)
             comparison = compare(original, migrated, request.tolerance)
         changes = Changes(fixed, arguments)
         return _verification(request, catalogue, migrated, folder, changes, comparison, apis)
@@ -161,12 +168,13 @@ def _run(
     device: Device,
     folder: Path,
     work: Path,
-    apis: dict[str, str],
+    watched: tuple[dict[str, str], dict[str, list[str]]],
     is_cancelled: IsCancelled,
 ) -> RunResult:
     own = work / f"run_{device}"
     own.mkdir()
-    watching = Watching(request.seed, request.tolerance is not None, apis, request.offline)
+    compares = request.tolerance is not None
+    watching = Watching(request.seed, compares, *watched, offline=request.offline)
     return run(
         task,
         device,
@@ -196,6 +204,8 @@ def _verification(
         and comparison.divergence is not None
     ):
         verdict = Verdict(Outcome.DIVERGED)
+    if verdict.outcome is Outcome.ERROR and comparison and comparison.problem == verdict.detail:
+        verdict = replace(verdict, outcome=Outcome.FAILS_ALIKE)
     events = device_events(result)
     agreement = None
     if request.with_agreement:
@@ -213,7 +223,7 @@ def _verification(
         tests=None if tests is None else _tests_of_user(tests, lines, folder),
         losses=tuple(main["losses"]) if main is not None else (),
         cuda_calls=_sites_of_user(cuda_calls(result), lines),
-        apis=_sites_of_user(api_uses(result, apis), lines),
+        apis=_sites_of_user([*api_uses(result, apis), *type_uses(result)], lines),
         events=_sites_of_user(events, lines),
         comparison=comparison,
         agreement=None if agreement is None else _places_of_user(agreement, lines),
