@@ -201,8 +201,12 @@ class Figures:
         return bool(words & {"len", "size", "shape", "numel"})
 
     def _function_nodes(self, loop: Loop) -> list[ast.AST]:
-        function = self._reading.place(loop).function
-        return [n for n, place in self._reading.flow.places.items() if place.function is function]
+        reading = self._reading
+        function = reading.place(loop).function
+        if function is not None:
+            return [n for n in nodes_below(function) if n in reading.flow.places]
+        tree = reading.script_of(loop).tree
+        return [n for n in nodes_below(tree) if n in reading.flow.places]
 
     def _is_mean(self, name: str, behind: list[ast.AST]) -> bool:
         """Whether it is divided by the number of batches, which each process counts for itself."""

@@ -64,7 +64,7 @@ def first_process(reading: Reading, aliases: Aliases) -> FirstProcess:
             statement = place.statements[-1]
             if not isinstance(statement, ast.Expr) or statement.value is not call:
                 if "torch.save" in names:
-                    raise UnclearError(call.lineno, "distributed.saves-within")
+                    raise reading.unclear(call, "distributed.saves-within")
                 continue
             _require_alone(reading, call, aliases)
             only[statement] = None
@@ -100,8 +100,8 @@ def _require_alone(reading: Reading, call: ast.Call, aliases: Aliases) -> None:
         run = reading.flow.functions_run(node)
         uses = any(aliases.is_wrapped(part) for function in run for part in nodes_below(function))
         if uses or aliases.is_wrapped(node.func):
-            source = reading.script.source(node)
-            raise UnclearError(node.lineno, "distributed.computes-alone", code=source)
+            source = reading.source(node)
+            raise reading.unclear(node, "distributed.computes-alone", code=source)
 
 
 def _is_for_writing(call: ast.Call) -> bool:

@@ -1,4 +1,4 @@
-"""What is to be changed in a script: nodes of its tree and the roles they have."""
+"""What is to be changed in a program: nodes of its trees and the roles they have."""
 
 import ast
 from typing import NamedTuple
@@ -90,7 +90,7 @@ class Figure(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """All changes of a script.
+    """All changes of a program.
 
     Attributes:
         parallel: Calls of `DataParallel`, each with the model that it is given.
@@ -99,6 +99,7 @@ class Plan(NamedTuple):
         rebuilt: Expressions whose value is a loader, to be made anew for each process.
         reassigned: Where variables are assigned a loader made anew: behind what, and how written.
         inner: Expressions for which the model inside of the wrapper is meant.
+        mixed: Those of them that may be a model without a wrapper, too.
         first_only: Statements that the first process alone runs.
         quiet: Calls of progress bars.
         opened: The path that a call of `open` writes to.
@@ -121,6 +122,7 @@ class Plan(NamedTuple):
     reassigned: tuple[tuple[ast.stmt, str], ...]
     epochs: tuple[Epoch, ...]
     inner: tuple[ast.expr, ...]
+    mixed: frozenset[ast.expr]
     first_only: tuple[ast.stmt, ...]
     quiet: tuple[ast.Call, ...]
     opened: tuple[ast.expr, ...]

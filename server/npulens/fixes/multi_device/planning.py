@@ -19,8 +19,8 @@ from npulens.fixes.multi_device.models import (
     wrapping_of,
 )
 from npulens.fixes.multi_device.plan import Plan, Wrapping
-from npulens.fixes.multi_device.reading import OtherModule, Reading, last_name
-from npulens.fixes.scripts import Script, UnclearError
+from npulens.fixes.multi_device.reading import Reading, last_name
+from npulens.fixes.scripts import UnclearError
 from npulens.syntax.meanings import Qualified, resolve_name
 from npulens.syntax.values import Name
 
@@ -36,14 +36,13 @@ _OTHER_WAYS = re.compile(
 _VISIBLE = ("CUDA_VISIBLE_DEVICES", "ASCEND_RT_VISIBLE_DEVICES")
 
 
-def plan_for(script: Script, model: str | None, other_module: OtherModule) -> tuple[Plan, Reading]:
+def plan_for(reading: Reading, model: str | None) -> Plan:
     """What is to be changed so that a script trains in one process for each card.
 
     Raises:
         UnclearError: It is not clear; the reason says what and where.
     """
-    _require_one_process(script.lines.text)
-    reading = Reading(script, other_module)
+    _require_one_process(reading)
     _require_steps(reading)
     trained = trained_variables(reading, model)
     parallel = parallel_calls(reading)
@@ -83,11 +82,34 @@ def plan_for(script: Script, model: str | None, other_module: OtherModule) -> tu
         agreed_figures=tuple(figures.of_schedulers()),
         agreed_conditions=tuple(figures.conditions()),
         removed=(*_choosing(reading), *_wrapping_itself(reading, parallel)),
-        logs=resolve_name(Name("logging"), script.module, None) == [Qualified("logging")],
-    ), reading
+        mixed=frozenset(n for n in inner if reading.flow.variable(n) in aliases.mixed),
+        logs=any(
+            resolve_name(Name("logging"), each.module, None) == [Qualified("logging")]
+            for each in reading.scripts.values()
+        ),
+    )
 
 
-def _require_one_process(text: str) -> None:
+def _require_one_process(reading: Reading) -> None:
+    """See that the program starts no processes of its own, where it is known to run.
+
+    Raises:
+        UnclearError: It does.
+    """
+    _require_no_words(reading.script.lines.text)
+    for function in reading.training.sites.reached:
+        script = reading.script_of(function)
+        if script is reading.script:
+            continue
+        try:
+            _require_no_words(script.source(function))
+        except UnclearError as error:
+            error.line += function.lineno - 1
+            error.path = script.path
+            raise
+
+
+def _require_no_words(text: str) -> None:
     if several := _SEVERAL.search(text):
         raise UnclearError(_line_of(several), "distributed.chooses-device", code=several[0])
     if other := _OTHER_WAYS.search(text):
@@ -105,12 +127,12 @@ def _line_of(found: re.Match[str]) -> int:
 def _require_steps(reading: Reading) -> None:
     training = reading.training
     if training.runs:
-        line = training.runs[0].site.node.lineno
-        raise UnclearError(line, "distributed.library-trains", library=training.runs[0].name)
+        run = training.runs[0]
+        raise reading.unclear(run.site.node, "distributed.library-trains", library=run.name)
     if not training.backwards:
         raise UnclearError(1, "distributed.no-training")
     if not training.steps:
-        raise UnclearError(training.backwards[0].site.node.lineno, "distributed.no-step")
+        raise reading.unclear(training.backwards[0].site.node, "distributed.no-step")
 
 
 def _require_run(reading: Reading, aliases: Aliases, wrappings: list[Wrapping]) -> None:
@@ -129,8 +151,7 @@ def _require_run(reading: Reading, aliases: Aliases, wrappings: list[Wrapping]) 
         if any(aliases.is_wrapped(keyword.value) for keyword in node.keywords):
             return
     first = wrappings[0]
-    line = first.at.statement.lineno
-    raise UnclearError(line, "distributed.never-called", model=first.text)
+    raise reading.unclear(first.at.statement, "distributed.never-called", model=first.text)
 
 
 def _choosing(reading: Reading) -> tuple[ast.stmt, ...]:
@@ -153,7 +174,7 @@ def _choosing(reading: Reading) -> tuple[ast.stmt, ...]:
             and last_name(node.func) == "set_device"
             and not isinstance(place.statements[-1], ast.Expr)
         ):
-            raise UnclearError(node.lineno, "distributed.chooses-device", code="set_device")
+            raise reading.unclear(node, "distributed.chooses-device", code="set_device")
     return tuple(found)
 
 
