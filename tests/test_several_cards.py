@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from npulens.fixes.multi_device.script_rewriting import distributed_text
+from npulens.fixes.multi_device.script_rewriting import ProjectFile, distributed_texts
 from npulens.fixes.scripts import ANY_CARDS, NPU_CARDS
-from npulens.workspace.migrating.project_modules import project_modules
+from npulens.workspace.migrating.project_modules import project_modules, started_file
 
 FOLDER = Path(__file__).with_name("training_scripts") / "one_card"
 SCRIPTS = [
@@ -78,10 +78,11 @@ CONTAINS = {
 }
 
 
-def rewritten(name: str) -> str:
+def rewritten(name: str) -> dict[str, str]:
+    """The files of a script that are rewritten, by their paths from the folder of the script."""
     path = FOLDER / name
-    text = path.read_text(encoding="utf-8")
-    return distributed_text(text, None, NPU_CARDS, project_modules(path.parent, path))
+    find = project_modules(path.parent, path)
+    return distributed_texts(started_file(path.parent, path), None, NPU_CARDS, find)
 
 
 @pytest.mark.parametrize("name", SCRIPTS)

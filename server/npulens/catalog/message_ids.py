@@ -646,6 +646,7 @@ if TYPE_CHECKING:
         "distributed.no-loader-here",
         "distributed.made-by-import",
         "distributed.own-iteration",
+        "distributed.averaged",
         "distributed.not-run",
         "distributed.computes-alone",
         "distributed.needs-libcst",

@@ -2,8 +2,8 @@
 
 import ast
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, Protocol
 
 from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import Local, Qualified, resolve
@@ -60,8 +60,17 @@ class Path(NamedTuple):
         return self.sites[0].function
 
 
-ClassesOf = Callable[[ast.expr], Iterable[ast.ClassDef]]
-"""From an expression to the classes of the program of which it may be an object."""
+class Objects(Protocol):
+    """What is known of the objects of a program, once values are followed."""
+
+    def classes_of(self, node: ast.expr) -> Iterable[ast.ClassDef]:
+        """The classes of the program of which an expression may be an object."""
+
+    def classes_made(self, call: ast.expr) -> Iterable[ast.ClassDef]:
+        """The classes of which a call makes an object."""
+
+    def is_made(self, owner: ast.ClassDef) -> bool:
+        """Whether the program makes objects of a class."""
 
 
 class CallSites:
@@ -70,9 +79,9 @@ class CallSites:
     Of the script that is started all are known, of other modules those that it reaches.
     """
 
-    def __init__(self, program: Program, classes_of: ClassesOf = lambda _: ()) -> None:
+    def __init__(self, program: Program, objects: Objects | None = None) -> None:
         self.program = program
-        self._classes_of = classes_of
+        self._objects = objects
         self._functions, self._methods = _definitions(program)
         every = [s for m in program.modules for s in _sites(program.body_of(m), m.scope)]
         run = {id(site): [*dict.fromkeys(self.run_by(site))] for site in every}
@@ -111,7 +120,9 @@ class CallSites:
     def _run_unseen(self, site: Site) -> Iterator[Function]:
         """What nobody calls by name of an object that a call makes: its special methods."""
         called = site.node.func if isinstance(site.node, ast.Call) else site.node
-        for made in self.program.meant(called, site.scope):
+        classes = [*self.program.meant(called, site.scope)]
+        classes += self._objects.classes_made(site.node) if self._objects is not None else ()
+        for made in classes:
             if isinstance(made, ast.ClassDef):
                 for owner in self.program.bases(made):
                     yield from (
@@ -193,7 +204,8 @@ class CallSites:
                 above = (program.method(base, called.attr) for base in program.bases(owner)[1:])
                 yield from (each for each in above if each is not None)
             return
-        meant = [*program.instances(called.value, site.scope), *self._classes_of(called.value)]
+        meant = [*program.instances(called.value, site.scope)]
+        meant += self._objects.classes_of(called.value) if self._objects is not None else ()
         meant += [c for c in program.meant(called.value, site.scope) if isinstance(c, ast.ClassDef)]
         known = [*self._methods_of(meant, owners)]
         known += self._imported(called, site)
@@ -215,6 +227,8 @@ class CallSites:
             bases = self.program.bases(owner)
             own = next((f for base in bases for o, f in owners if o is base), None)
             derived = self.program.derived.get(owner, ()) if is_self else ()
+            if self._objects is not None:
+                derived = [each for each in derived if self._objects.is_made(each)]
             overriding = [f for each in derived for o, f in owners if o is each]
             yield from (each for each in (own, *overriding) if each is not None)
 

@@ -25,6 +25,7 @@ ITERATING = frozenset(
 )
 """What gives the elements of its arguments one after the other."""
 _PASSING = ITERATING | {"next", "copy"}
+_MODULES = frozenset({"Module", "LightningModule", "PreTrainedModel", "ModelMixin"})
 _MOVES = frozenset(
     {"to", "cuda", "npu", "cpu", "half", "float", "double", "bfloat16", "train", "eval"}
     | {"items", "values", "keys", "get", "requires_grad_", "apply"}
@@ -66,12 +67,14 @@ class Flow:
             if sites.is_reached(place.function, place.scope)
         }
         self.definitions: dict[Variable, list[Definition]] = defaultdict(list)
+        self.added: dict[Variable, list[ast.AugAssign]] = defaultdict(list)
         self._results: dict[Function, list[ast.expr]] = defaultdict(list)
         self._constructed: dict[Function, list[Site]] = defaultdict(list)
         self._globals: set[Variable] = set()
         self._bound: dict[Function, frozenset[str]] = {}
         self._run: dict[int, list[Function]] = defaultdict(list)
         self._classes: dict[ast.expr, frozenset[ast.ClassDef]] = {}
+        self._classes_named: dict[ast.expr, list[ast.ClassDef]] = {}
         functions = [node for node in self.places if isinstance(node, Function)]
         for node, place in self.places.items():
             self._read(node, place)
@@ -81,11 +84,13 @@ class Flow:
         for function in functions:
             for site in sites.callers(function):
                 self._run[id(site.node)].append(function)
+        self._made: set[ast.ClassDef] = set()
         for site, call in sites.calls():
-            made = self.class_made(call)
-            maker = None if made is None else program.method(made, "__init__")
-            if maker is not None:
-                self._constructed[maker].append(site)
+            for made in self.classes_made(call):
+                self._made.update(program.bases(made))
+                maker = program.method(made, "__init__")
+                if maker is not None:
+                    self._constructed[maker].append(site)
 
     def _read(self, node: ast.AST, place: Place) -> None:
         if isinstance(node, (ast.Global, ast.Nonlocal)):
@@ -98,6 +103,10 @@ class Flow:
             self._results[place.function].append(node.value)
 
     def _read_assignment(self, node: ast.stmt, place: Place) -> None:
+        if isinstance(node, ast.AugAssign):
+            added_to = self.variable(node.target, place)
+            if added_to is not None:
+                self.added[added_to].append(node)
         for target, value in _assigned(node):
             variable = self.variable(target, place)
             if variable is not None:
@@ -161,24 +170,57 @@ class Flow:
             return frozenset()
         if node not in self._classes:
             self._classes[node] = frozenset()  # while it is looked for
-            made = (self.class_made(v.node) for v in self.origins(node) if _is_call(v))
-            self._classes[node] = frozenset(each for each in made if each is not None)
+            made = (self.classes_made(v.node) for v in self.origins(node) if _is_call(v))
+            self._classes[node] = frozenset(each for found in made for each in found)
         return self._classes[node]
 
     def class_made(self, call: ast.expr) -> ast.ClassDef | None:
         """The class of the program of which a call makes an object."""
+        return next(iter(self.classes_made(call)), None)
+
+    def classes_made(self, call: ast.expr) -> list[ast.ClassDef]:
+        """The same where several may be meant, as by a function that returns a class."""
         place = self.places.get(call)
         if place is None or not isinstance(call, ast.Call):
-            return None
+            return []
         found = self.program.meant(call.func, place.scope)
-        return next((each for each in found if isinstance(each, ast.ClassDef)), None)
+        meant = [each for each in found if isinstance(each, ast.ClassDef)]
+        if meant or len(self.program.modules) == 1 or self._run.get(id(call)):
+            return meant
+        if call.func not in self._classes_named:
+            self._classes_named[call.func] = []  # while it is looked for
+            behind = [v.node for v in self.origins(call.func) if not v.path]
+            self._classes_named[call.func] = [
+                each
+                for node in behind
+                if isinstance(node, (ast.Name, ast.Attribute)) and node in self.places
+                for each in self.program.meant(node, self.places[node].scope)
+                if isinstance(each, ast.ClassDef)
+            ]
+        return self._classes_named[call.func]
+
+    def is_made(self, owner: ast.ClassDef) -> bool:
+        """Whether the program makes objects of a class, or of one that is derived from it."""
+        return owner in self._made
+
+    def is_module(self, owner: ast.ClassDef) -> bool:
+        """Whether a class is one of modules of PyTorch."""
+        return any(
+            getattr(base, "attr", getattr(base, "id", "")) in _MODULES
+            for each in self.program.bases(owner)
+            for base in each.bases
+        )
+
+    def receivers(self, function: Function) -> list[ast.expr]:
+        """The objects whose method calls of the program run."""
+        called = (getattr(site.node, "func", None) for site in self.calls_of(function))
+        return [each.value for each in called if isinstance(each, ast.Attribute)]
 
     def functions_run(self, call: ast.Call) -> list[Function]:
         """The functions of the file that a call runs."""
-        made = self.class_made(call)
-        if made is not None:
-            maker = self.program.method(made, "__init__")
-            return [] if maker is None else [maker]
+        if made := self.classes_made(call):
+            makers = (self.program.method(each, "__init__") for each in made)
+            return [each for each in makers if each is not None]
         return self._run.get(id(call), [])
 
     def calls_of(self, function: Function) -> list[Site]:

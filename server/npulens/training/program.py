@@ -20,7 +20,7 @@ from npulens.syntax.values import Name
 from npulens.syntax.walking import nodes_below
 
 _MOST_MODULES = 120
-_MOST_STEPS = 12
+_MOST_STEPS = 40
 
 Definition = Function | ast.ClassDef
 
@@ -106,20 +106,20 @@ class Program:
 
     def definition(self, name: str, at: Module) -> Definition | None:
         """The function or class of a name, as a module of the program has it."""
-        for _ in range(_MOST_STEPS):
-            module, path = self._module_of(name, at)
+        pending, known = [(name, at)], set[str]()
+        while pending and len(known) < _MOST_STEPS:
+            module, path = self._module_of(*pending.pop())
             if module is None or not path or len(path) > 2 or module.tree not in self._top:
-                return None
+                continue
             found = self._top[module.tree].get(path[0])
             if isinstance(found, ast.ClassDef) and len(path) == 2:
                 return self.method(found, path[1])
             if found is not None:
                 return found if len(path) == 1 else None
-            passed = resolve_name(Name(path[0]), module.scope, None)
-            again = next((v.name for v in passed if isinstance(v, Qualified)), None)
-            if again is None or len(path) > 1:
-                return None
-            name, at = again, module
+            passed = resolve_name(Name(path[0]), module.scope, None) if len(path) == 1 else []
+            names = [v.name for v in passed if isinstance(v, Qualified)]
+            pending += [(each, module) for each in reversed(names) if each not in known]
+            known.update(names)
         return None
 
     def variable(self, name: str, at: Module) -> tuple[ast.Module, str] | None:

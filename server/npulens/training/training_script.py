@@ -46,7 +46,7 @@ def read_program(program: Program) -> tuple[TrainingScript, Flow]:
     sites = CallSites(program)
     flow = Flow(program, sites)
     for _ in range(_MOST_ROUNDS if len(program.modules) > 1 else 0):
-        more = CallSites(program, flow.classes_of)
+        more = CallSites(program, flow)
         is_done = len(more.all) == len(sites.all) and more.edges == sites.edges
         sites, flow = more, Flow(program, more)
         if is_done:

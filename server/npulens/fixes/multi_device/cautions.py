@@ -40,6 +40,8 @@ def cautions(text: str, distributed: str, *, is_started: bool = True) -> list[Ca
         is_started: It is the script that is started, with which is said what holds for all files.
     """
     found = [Caution(1, message("distributed.of-all"))] if is_started else []
+    if "averaged_over_processes(" in distributed:
+        found.append(Caution(1, message("distributed.averaged")))
     if "DistributedSampler(" in distributed and ".set_epoch(" not in distributed:
         found.append(Caution(1, message("distributed.no-epoch")))
     for pattern, caution in _CAUTIONS:

@@ -86,6 +86,40 @@ def over_processes(figure, mean=False):
 '''
 
 
+def averaging_helper(cards: Cards) -> str:
+    """Lets an optimizer have the gradients of all processes, without a wrapper of models.
+
+    What batch norm collects is that of the first process in all, as with a wrapper.
+    """
+    return f'''\
+def averaged_over_processes(optimizer):
+    """The optimizer, whose gradients are from now on the averages of all processes."""
+    if not torch.distributed.is_initialized():
+        return optimizer
+
+    def average(gradient):
+        total = gradient.detach().clone(memory_format=torch.contiguous_format)
+        torch.distributed.all_reduce(total)
+        return total / torch.distributed.get_world_size()
+
+    def collect_alike(module, given, made):
+        if module.training and isinstance(module, torch.nn.modules.batchnorm._BatchNorm):
+            for figure in (module.running_mean, module.running_var):
+                if figure is not None:
+                    torch.distributed.broadcast(figure, 0)
+
+    for parameter in [each for group in optimizer.param_groups for each in group["params"]]:
+        first = parameter.detach().to({cards.current}).contiguous()
+        torch.distributed.broadcast(first, 0)
+        parameter.data.copy_(first)
+        is_trained = parameter.requires_grad
+        parameter.requires_grad_(True).register_hook(average)
+        parameter.requires_grad_(is_trained)
+    torch.nn.modules.module.register_module_forward_hook(collect_alike)
+    return optimizer
+'''
+
+
 def agreement_helper(cards: Cards) -> str:
     """Lets all processes decide alike."""
     return f'''\

@@ -215,8 +215,13 @@ def _no_loader(reading: Reading, step: StepLoop) -> UnclearError:
 
 
 def epochs(reading: Reading, made: tuple[ast.expr, ...]) -> Iterator[Epoch]:
-    """The loops of steps before which samplers are told the epoch."""
+    """The statements before which samplers are told the epoch: loops of steps, and `iter`."""
     for step in reading.training.steps:
+        for node in (part for statement in step.loop.body for part in nodes_below(statement)):
+            if isinstance(node, ast.Call) and last_name(node.func) == "iter" and node.args:
+                statement = reading.place(node).statements[-1]
+                for written in _written_here(reading, node.args[0], step.loop, made):
+                    yield Epoch(statement, written, None)
         if not step.outer_loops or isinstance(step.loop, ast.While):
             continue
         for written in dict.fromkeys(_written_here(reading, step.loop.iter, step.loop, made)):

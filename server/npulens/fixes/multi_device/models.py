@@ -17,7 +17,7 @@ from npulens.fixes.scripts import UnclearError
 from npulens.syntax.bindings import Function
 from npulens.syntax.walking import nodes_below
 from npulens.training.flow import Value, Variable
-from npulens.training.participants import base_of, holders, trained_models
+from npulens.training.participants import base_of, holders, models_of, trained_models
 
 _KEEPS_NOTHING = re.compile(
     r"optim|sched|ema|averag|deepcopy|summary|flops|param|size|count|watch|scaler|info|clip|save|load"
@@ -46,6 +46,9 @@ def trained_variables(reading: Reading, wanted: str | None) -> list[Trained]:
     """
     flow = reading.flow
     found: dict[Variable, ast.expr] = {}
+    for update in reading.training.updates:
+        if wanted is None and not models_of(update, flow):
+            raise reading.unclear(update.site.node, "distributed.no-trained-model")
     for node in trained_models(reading.training, flow):
         held = holders(node, flow)
         if not held:

@@ -93,6 +93,7 @@ class Plan(NamedTuple):
     """All changes of a program.
 
     Attributes:
+        averaged: Calls that make an optimizer whose gradients are averaged, where nothing is wrapped.
         parallel: Calls of `DataParallel`, each with the model that it is given.
         without_module: `model.module` where `model` is not wrapped yet.
         classes: Where the class `DataParallel` is named and not called.
@@ -114,6 +115,7 @@ class Plan(NamedTuple):
 
     entry: Entry
     wrappings: tuple[Wrapping, ...]
+    averaged: tuple[ast.Call, ...]
     parallel: tuple[tuple[ast.Call, ast.expr], ...]
     without_module: tuple[ast.Attribute, ...]
     classes: tuple[ast.expr, ...]

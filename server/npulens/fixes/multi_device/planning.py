@@ -5,20 +5,16 @@ import re
 from collections.abc import Iterator
 from itertools import chain
 
+from npulens.fixes.multi_device.averaging import TrainedModels, trained_together
 from npulens.fixes.multi_device.entry import entry_of
 from npulens.fixes.multi_device.figures import Figures
-from npulens.fixes.multi_device.first_process import first_process, inside_alone
-from npulens.fixes.multi_device.inner_uses import inner_uses
 from npulens.fixes.multi_device.loaders import epochs, training_loaders
 from npulens.fixes.multi_device.models import (
-    Aliases,
     parallel_calls,
     parallel_classes,
-    trained_variables,
     unwrapped_modules,
-    wrapping_of,
 )
-from npulens.fixes.multi_device.plan import Plan, Wrapping
+from npulens.fixes.multi_device.plan import Plan
 from npulens.fixes.multi_device.reading import Reading, last_name
 from npulens.fixes.scripts import UnclearError
 from npulens.syntax.meanings import Qualified, resolve_name
@@ -28,6 +24,11 @@ _SEVERAL = re.compile(
     r"init_process_group|DistributedDataParallel|DistributedSampler|\blocal_rank\b|LOCAL_RANK"
     r"|\bspawn\(|\bAccelerator\b"
 )
+_STARTING = re.compile(
+    r"\binit_process_group\(|\bDistributedDataParallel\(|\bDistributedSampler\(|\bmp\.spawn\("
+    r"|\bAccelerator\("
+)
+"""The same in modules, which may know of processes that nobody starts."""
 _OTHER_WAYS = re.compile(
     r"^[^\n#]*\b(?P<library>deepspeed|horovod|colossalai)\b"
     r"|\bset_default_(?P<default>device|tensor_type)\((?![\"']cpu)(?=[^)\n]*(?:cuda|npu|device))",
@@ -44,35 +45,32 @@ def plan_for(reading: Reading, model: str | None) -> Plan:
     """
     _require_one_process(reading)
     _require_steps(reading)
-    trained = trained_variables(reading, model)
     parallel = parallel_calls(reading)
     loaders = training_loaders(reading)
-    wrappings = [wrapping_of(reading, each) for each in trained]
-    aliases = Aliases(reading, wrappings)
-    inner = dict.fromkeys(inner_uses(reading, aliases))
-    alone = first_process(reading, aliases)
-    inner.update(dict.fromkeys(inside_alone(reading, alone.only, aliases)))
-    _require_run(reading, aliases, wrappings)
+    models = trained_together(reading, model)
+    aliases, alone = models.aliases, models.alone
     figures = Figures(reading, loaders)
     entry = entry_of(
         reading,
         chain(
             (step.loop for step in reading.training.steps),
-            (w.at.statement for w in wrappings),
+            (w.at.statement for w in models.wrappings),
+            models.averaged,
             loaders.made,
         ),
     )
     return Plan(
         entry=entry,
-        wrappings=tuple(wrappings),
+        wrappings=models.wrappings,
+        averaged=models.averaged,
         parallel=tuple(parallel),
-        without_module=tuple(unwrapped_modules(reading, aliases)) if parallel else (),
+        without_module=tuple(_without_module(reading, models)) if parallel else (),
         classes=tuple(parallel_classes(reading, parallel)),
         direct=loaders.direct,
         rebuilt=loaders.rebuilt,
         reassigned=loaders.reassigned,
         epochs=tuple(epochs(reading, loaders.made)),
-        inner=tuple(inner),
+        inner=models.inner,
         first_only=alone.only,
         quiet=alone.quiet,
         opened=alone.opened,
@@ -82,7 +80,7 @@ def plan_for(reading: Reading, model: str | None) -> Plan:
         agreed_figures=tuple(figures.of_schedulers()),
         agreed_conditions=tuple(figures.conditions()),
         removed=(*_choosing(reading), *_wrapping_itself(reading, parallel)),
-        mixed=frozenset(n for n in inner if reading.flow.variable(n) in aliases.mixed),
+        mixed=frozenset(n for n in models.inner if reading.flow.variable(n) in aliases.mixed),
         logs=any(
             resolve_name(Name("logging"), each.module, None) == [Qualified("logging")]
             for each in reading.scripts.values()
@@ -102,15 +100,15 @@ def _require_one_process(reading: Reading) -> None:
         if script is reading.script:
             continue
         try:
-            _require_no_words(script.source(function))
+            _require_no_words(script.source(function), _STARTING)
         except UnclearError as error:
             error.line += function.lineno - 1
             error.path = script.path
             raise
 
 
-def _require_no_words(text: str) -> None:
-    if several := _SEVERAL.search(text):
+def _require_no_words(text: str, starting: re.Pattern[str] = _SEVERAL) -> None:
+    if several := starting.search(text):
         raise UnclearError(_line_of(several), "distributed.chooses-device", code=several[0])
     if other := _OTHER_WAYS.search(text):
         if other["library"]:
@@ -135,30 +133,26 @@ def _require_steps(reading: Reading) -> None:
         raise reading.unclear(training.backwards[0].site.node, "distributed.no-step")
 
 
-def _require_run(reading: Reading, aliases: Aliases, wrappings: list[Wrapping]) -> None:
-    """See that steps of training call a wrapper, or hand it to what does.
-
-    Raises:
-        UnclearError: The model is trained by something that was given it unwrapped.
-    """
-    if not wrappings:
+def _without_module(reading: Reading, models: TrainedModels) -> Iterator[ast.Attribute]:
+    """`model.module` of what is no wrapper any more, or not yet."""
+    if models.wrappings:
+        yield from unwrapped_modules(reading, models.aliases)
         return
-    for node, _ in reading.calls():
-        if not reading.trains_at(node):
-            continue
-        if any(aliases.is_wrapped(each) for each in (node.func, *node.args)):
-            return
-        if any(aliases.is_wrapped(keyword.value) for keyword in node.keywords):
-            return
-    first = wrappings[0]
-    raise reading.unclear(first.at.statement, "distributed.never-called", model=first.text)
+    for node in reading.flow.places:
+        if isinstance(node, ast.Attribute) and node.attr == "module":
+            if isinstance(node.value, (ast.Name, ast.Attribute)):
+                yield node
 
 
 def _choosing(reading: Reading) -> tuple[ast.stmt, ...]:
     """The statements that choose a card, or those that the script sees: now the launcher does."""
     found: dict[ast.stmt, None] = {}
     for node, place in reading.flow.places.items():
-        if isinstance(node, ast.Assign) and any(_names_visible(t) for t in node.targets):
+        if (
+            isinstance(node, ast.Assign)
+            and any(_names_visible(t) for t in node.targets)
+            and getattr(node.value, "value", None) not in ("", "-1")  # no card at all
+        ):
             found[node] = None
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             call = node.value

@@ -68,6 +68,7 @@ def distributed_texts(
     steps.join_and_leave(plan, actions, cards)
     steps.divide_loaders(plan, actions)
     steps.wrap_models(plan, actions, cards)
+    steps.average_gradients(plan, actions)
     steps.take_data_parallel_away(plan, actions)
     steps.tell_epochs(plan, actions)
     steps.mean_inner_models(plan, actions)
@@ -119,9 +120,11 @@ def _numbered(reading: Reading, plan: Plan) -> Iterator[CardChange]:
         UnclearError: One is named in a way that is not rewritten.
     """
     gone = {node for statement in plan.removed for node in nodes_below(statement)}
-    for script in reading.scripts.values():
+    for tree, script in reading.scripts.items():
+        is_started = script is reading.script
+        reached = [n for n in nodes_below(tree) if is_started or n in reading.flow.places]
         try:
-            found = card_changes(script)
+            found = card_changes(script, reached)
         except UnclearError as error:
             error.path = script.path
             raise
@@ -193,6 +196,7 @@ def _define_helpers(file: FileActions) -> None:
     cards = file.script.cards
     texts = {
         "loader_of_process": helpers.LOADER,
+        "averaged_over_processes": helpers.averaging_helper(cards),
         "over_processes": helpers.figure_helper(cards),
         "in_any_process": helpers.agreement_helper(cards),
     }

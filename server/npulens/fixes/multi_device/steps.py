@@ -55,6 +55,13 @@ def wrap_models(plan: Plan, actions: Actions, cards: Cards) -> None:
             actions.insert(each.at, lines)
 
 
+def average_gradients(plan: Plan, actions: Actions) -> None:
+    """Gradients are those of all processes, where models are not wrapped."""
+    for call in plan.averaged:
+        actions.change(call, called("averaged_over_processes"), "torch")
+        actions.of(call).helpers.add("averaged_over_processes")
+
+
 def take_data_parallel_away(plan: Plan, actions: Actions) -> None:
     """`DataParallel(model)` becomes the model, which is wrapped where it is trained."""
     for call, model in plan.parallel:
