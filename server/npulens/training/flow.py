@@ -326,8 +326,8 @@ class Flow:
                 yield from (Value(result, path) for result in self._results.get(each, ()))
         elif name == "DataParallel" and node.args:
             yield Value(node.args[0], path)
-        elif name in _PASSING and node.args:
-            yield from (Value(each, ()) for each in node.args if not isinstance(each, ast.Constant))
+        elif name in _PASSING and (given := _iterated(node)):
+            yield from (Value(each, ()) for each in given if not isinstance(each, ast.Constant))
         elif name in _MOVES and isinstance(function, ast.Attribute):
             yield Value(
                 function.value, (None, *path) if name in ("items", "values", "get") else path
@@ -336,6 +336,11 @@ class Flow:
     def results(self, function: Function) -> list[ast.expr]:
         """What a function returns or yields."""
         return self._results.get(function, [])
+
+
+def _iterated(call: ast.Call) -> list[ast.expr]:
+    """What a call that passes elements on is given: `tqdm(loader)`, `tqdm(iterable=loader)`."""
+    return call.args or [k.value for k in call.keywords if k.arg in ("iterable", "sequence")]
 
 
 def _is_call(value: Value) -> bool:

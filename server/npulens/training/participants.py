@@ -97,6 +97,44 @@ def models_of(update: Update, flow: Flow) -> list[ast.expr]:
     return list(found)
 
 
+def without_model(update: Update, flow: Flow) -> ast.expr | None:
+    """What the optimizer of an update is given that is no `.parameters()` of a model, if any."""
+    pending = [value.node for value in flow.origins(update.optimizer)]
+    pending = [n.args[0] for n in pending if isinstance(n, ast.Call) and n.args]
+    known: set[ast.expr] = set()
+    while pending and len(known) < _MOST_STEPS:
+        node = pending.pop()
+        if node in known:
+            continue
+        known.add(node)
+        parts = _groups(node, flow)
+        pending += parts
+        if not parts and not isinstance(node, (ast.List, ast.Tuple)):
+            if not any(owners_of_parameters(node, flow)):
+                return node
+    return None
+
+
+def _groups(node: ast.expr, flow: Flow) -> list[ast.expr]:
+    """The parts of what an optimizer is given."""
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return list(node.elts)
+    if isinstance(node, ast.Dict):
+        pairs = zip(node.keys, node.values, strict=True)
+        return [v for k, v in pairs if getattr(k, "value", None) == "params"]
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return [node.left, node.right]
+    if isinstance(node, ast.Call) and _last(node.func) in ("list", "tuple", "chain"):
+        return [each for each in node.args if not isinstance(each, ast.Starred)]
+    if isinstance(node, ast.Name):
+        variable = flow.variable(node)
+        made = flow.definitions.get(variable, ()) if variable is not None else ()
+        lists = [d.value.node for d in made if isinstance(d.value.node, (ast.List, ast.BinOp))]
+        if len(lists) == len(made) and not any(d.value.path for d in made):
+            return [*lists, *(e for e in _appended(flow, node) if isinstance(e, ast.Dict))]
+    return []
+
+
 def trained_models(script: TrainingScript, flow: Flow) -> list[ast.expr]:
     """The expressions whose parameters optimizers are given, in the order of the source."""
     found = dict.fromkeys(node for each in script.updates for node in models_of(each, flow))

@@ -130,9 +130,12 @@ class Program:
         return module.tree, path[0]
 
     def _module_of(self, name: str, at: Module) -> tuple[Module | None, list[str]]:
-        """The module of a full name, and the rest of the name."""
+        """The module with what a full name means, and the rest of the name.
+
+        A package may have a function of the name of the module that it takes it from.
+        """
         parts = absolute_name(name, at).split(".")
-        for end in range(len(parts), 0, -1):
+        for end in range(len(parts) - 1, 0, -1):
             found = self.module(".".join(parts[:end]))
             if found is not None:
                 return found, parts[end:]

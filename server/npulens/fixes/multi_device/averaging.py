@@ -15,6 +15,7 @@ from npulens.fixes.multi_device.models import Aliases, trained_variables, wrappi
 from npulens.fixes.multi_device.plan import Wrapping
 from npulens.fixes.multi_device.reading import Reading
 from npulens.fixes.scripts import UnclearError
+from npulens.training.participants import owners_of_parameters
 from npulens.training.updates import Update
 
 
@@ -96,8 +97,12 @@ def _made(reading: Reading, update: Update) -> list[ast.Call] | None:
         if not isinstance(node, ast.Call) or node not in reading.flow.places:
             return None
         owner = reading.flow.class_made(node)
-        if any(".optim" in name for name in reading.names(node.func)) or (
-            owner is not None and _is_optimizer(reading, owner)
+        names = reading.names(node.func)
+        is_of_library = owner is None and not reading.flow.functions_run(node) and bool(names)
+        if (
+            any(".optim" in name for name in names)
+            or (owner is not None and _is_optimizer(reading, owner))
+            or (is_of_library and any(owners_of_parameters(node, reading.flow)))
         ):
             found.append(node)
         elif owner is None or reading.program.method(owner, "step") is None:

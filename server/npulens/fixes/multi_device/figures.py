@@ -11,7 +11,7 @@ from npulens.training.flow import Variable, names_of
 from npulens.training.node_places import Loop
 from npulens.training.participants import is_loader
 
-_OF_SHAPE = frozenset({"len", "size", "shape", "range", "ndim", "numel", "dim", "time"})
+_OF_SHAPE = frozenset({"isinstance", "hasattr", "len", "size", "shape", "range", "ndim", "numel", "dim", "time"})
 
 
 class Figures:
@@ -293,6 +293,13 @@ def _is_in_ratio(name: str, names: Container[str], behind: list[ast.AST]) -> boo
 
 
 def _is_zero(node: ast.expr) -> bool:
+    """`0`, or a tensor of zeros."""
+    while isinstance(node, ast.Call) and last_name(node.func) in ("to", "cuda", "float", "double"):
+        if not isinstance(node.func, ast.Attribute):
+            return bool(node.args) and _is_zero(node.args[0])
+        node = node.func.value
+    if isinstance(node, ast.Call) and last_name(node.func) in ("zeros", "tensor"):
+        return last_name(node.func) == "zeros" or (bool(node.args) and _is_zero(node.args[0]))
     return isinstance(node, ast.Constant) and node.value in (0, 0.0) and node.value is not False
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from npulens.fixes.multi_device.plan import DirectLoader, Epoch
-from npulens.fixes.multi_device.reading import Reading, last_name
+from npulens.fixes.multi_device.reading import Reading, last_name, starts_before
 from npulens.fixes.scripts import UnclearError
 from npulens.syntax.walking import nodes_below
 from npulens.training.flow import ITERATING, Value
@@ -225,7 +225,23 @@ def epochs(reading: Reading, made: tuple[ast.expr, ...]) -> Iterator[Epoch]:
         if not step.outer_loops or isinstance(step.loop, ast.While):
             continue
         for written in dict.fromkeys(_written_here(reading, step.loop.iter, step.loop, made)):
-            yield Epoch(step.loop, written, _counter(reading, step))
+            at = _rebound(reading, step.loop, written) or step.loop
+            yield Epoch(at, written, _counter(reading, step))
+
+
+def _rebound(reading: Reading, loop: ast.stmt, written: str) -> ast.stmt | None:
+    """`loader = tqdm(loader)` before a loop: behind it, the name has no sampler any more."""
+    for node, place in reading.flow.places.items():
+        if (
+            isinstance(node, ast.Assign)
+            and place.function is reading.place(loop).function
+            and place.loops == reading.place(loop).loops
+            and starts_before(node, loop)
+            and [ast.unparse(target) for target in node.targets] == [written]
+            and _iterates(node.value)
+        ):
+            return node
+    return None
 
 
 def _written_here(

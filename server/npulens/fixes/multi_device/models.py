@@ -17,7 +17,13 @@ from npulens.fixes.scripts import UnclearError
 from npulens.syntax.bindings import Function
 from npulens.syntax.walking import nodes_below
 from npulens.training.flow import Value, Variable
-from npulens.training.participants import base_of, holders, models_of, trained_models
+from npulens.training.participants import (
+    base_of,
+    holders,
+    models_of,
+    trained_models,
+    without_model,
+)
 
 _KEEPS_NOTHING = re.compile(
     r"optim|sched|ema|averag|deepcopy|summary|flops|param|size|count|watch|scaler|info|clip|save|load"
@@ -49,6 +55,8 @@ def trained_variables(reading: Reading, wanted: str | None) -> list[Trained]:
     for update in reading.training.updates:
         if wanted is None and not models_of(update, flow):
             raise reading.unclear(update.site.node, "distributed.no-trained-model")
+        if wanted is None and (other := without_model(update, flow)) is not None:
+            raise reading.unclear(other, "distributed.not-held", code=reading.source(other))
     for node in trained_models(reading.training, flow):
         held = holders(node, flow)
         if not held:

@@ -140,7 +140,8 @@ def _without_module(reading: Reading, models: TrainedModels) -> Iterator[ast.Att
         return
     for node in reading.flow.places:
         if isinstance(node, ast.Attribute) and node.attr == "module":
-            if isinstance(node.value, (ast.Name, ast.Attribute)):
+            is_asked = "hasattr(" in reading.source(reading.place(node).statements[-1])
+            if isinstance(node.value, (ast.Name, ast.Attribute)) and not is_asked:
                 yield node
 
 
