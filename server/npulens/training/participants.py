@@ -99,8 +99,9 @@ def models_of(update: Update, flow: Flow) -> list[ast.expr]:
 
 def without_model(update: Update, flow: Flow) -> ast.expr | None:
     """What the optimizer of an update is given that is no `.parameters()` of a model, if any."""
-    pending = [value.node for value in flow.origins(update.optimizer)]
-    pending = [n.args[0] for n in pending if isinstance(n, ast.Call) and n.args]
+    made = [value.node for value in flow.origins(update.optimizer)]
+    pending = [n.args[0] for n in made if isinstance(n, ast.Call) and _is_of_torch(n, flow)]
+    models = {held for each in models_of(update, flow) for held in holders(each, flow)}
     known: set[ast.expr] = set()
     while pending and len(known) < _MOST_STEPS:
         node = pending.pop()
@@ -110,9 +111,17 @@ def without_model(update: Update, flow: Flow) -> ast.expr | None:
         parts = _groups(node, flow)
         pending += parts
         if not parts and not isinstance(node, (ast.List, ast.Tuple)):
-            if not any(owners_of_parameters(node, flow)):
+            if any(owners_of_parameters(node, flow)):
+                continue
+            if models.isdisjoint(holders(node, flow)):
                 return node
     return None
+
+
+def _is_of_torch(call: ast.Call, flow: Flow) -> bool:
+    """Whether a call makes an optimizer of PyTorch, with its parameters as the first argument."""
+    names = qualified_names(call.func, flow.places[call].scope) if call in flow.places else []
+    return bool(call.args) and any(".optim" in name for name in names)
 
 
 def _groups(node: ast.expr, flow: Flow) -> list[ast.expr]:

@@ -90,6 +90,20 @@ def first_process(
     return FirstProcess(tuple(only), tuple(quiet), tuple(opened), tuple(recorded), tuple(folders))
 
 
+def loads_behind(reading: Reading) -> Iterator[ast.stmt]:
+    """The statements behind the training that load a file, which may be one it has saved."""
+    ways = [way for step in reading.training.steps for way in step.ways]
+    trained: dict[ast.AST | None, int] = {}
+    for site in (site for way in ways for site in way.sites):
+        line = max((loop.end_lineno or 0 for loop in site.loops), default=site.node.lineno)
+        trained[site.function] = max(line, trained.get(site.function, 0))
+    for call, place in reading.calls():
+        line = trained.get(place.function)
+        if line is not None and call.lineno > line and "torch.load" in reading.names(call.func):
+            if place.function is not None or reading.script_of(call) is reading.script:
+                yield place.statements[-1]
+
+
 def _writes(reading: Reading, call: ast.Call, names: list[str]) -> bool:
     if not (_SAVES | _SHOWS).isdisjoint(names):
         return True

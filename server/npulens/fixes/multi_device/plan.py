@@ -102,6 +102,7 @@ class Plan(NamedTuple):
         inner: Expressions for which the model inside of the wrapper is meant.
         mixed: Those of them that may be a model without a wrapper, too.
         first_only: Statements that the first process alone runs.
+        loads: Statements that read what the first process has saved by then.
         quiet: Calls of progress bars.
         opened: The path that a call of `open` writes to.
         recorded: Calls that start a record at a service, which others have disabled.
@@ -126,6 +127,7 @@ class Plan(NamedTuple):
     inner: tuple[ast.expr, ...]
     mixed: frozenset[ast.expr]
     first_only: tuple[ast.stmt, ...]
+    loads: tuple[ast.stmt, ...]
     quiet: tuple[ast.Call, ...]
     opened: tuple[ast.expr, ...]
     recorded: tuple[ast.Call, ...]

@@ -8,6 +8,7 @@ from itertools import chain
 from npulens.fixes.multi_device.averaging import TrainedModels, trained_together
 from npulens.fixes.multi_device.entry import entry_of
 from npulens.fixes.multi_device.figures import Figures
+from npulens.fixes.multi_device.first_process import loads_behind
 from npulens.fixes.multi_device.loaders import epochs, training_loaders
 from npulens.fixes.multi_device.models import (
     parallel_calls,
@@ -72,6 +73,7 @@ def plan_for(reading: Reading, model: str | None) -> Plan:
         epochs=tuple(epochs(reading, loaders.made)),
         inner=models.inner,
         first_only=alone.only,
+        loads=tuple(loads_behind(reading)),
         quiet=alone.quiet,
         opened=alone.opened,
         recorded=alone.recorded,

@@ -158,6 +158,8 @@ def _import(file: FileActions, entry: ast.stmt | None) -> None:
     body = script.tree.body
     imports = [s for s in body if isinstance(s, (ast.Import, ast.ImportFrom))]
     first = next((s for s in imports if getattr(s, "module", "") != "__future__"), None)
+    if first is None and not file.is_started:
+        first = next((s for s in body if not _comes_first(s)), None)
     if first is None and file.modules:
         raise UnclearError(body[0].lineno, "distributed.nothing-before")
     torch = [s for s in body if imports_module([s], "torch")]
@@ -189,6 +191,13 @@ def _import(file: FileActions, entry: ast.stmt | None) -> None:
         while plain and (at := body.index(last) + 1) < len(body) and body[at] in plain:
             last = body[at]
         file.insert(Insertion(last, True), FOR_EFFECT)
+
+
+def _comes_first(statement: ast.stmt) -> bool:
+    """Whether a statement is the text about a module, or what Python wants at the top."""
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+        return True
+    return isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
 
 
 def _define_helpers(file: FileActions) -> None:

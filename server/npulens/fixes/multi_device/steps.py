@@ -147,6 +147,12 @@ def let_first_speak(plan: Plan, actions: Actions) -> None:
         file = actions.of(statement)
         file.guarded.add(file.start(statement))
         file.modules.add("torch")
+    for statement in plan.loads:
+        is_started = actions.of(statement).is_started
+        line = "torch.distributed.barrier()"
+        actions.insert(
+            Insertion(statement), line if is_started else f"if {HAS_OTHERS}:\n    {line}\n"
+        )
     for call in plan.quiet:
         actions.change(call, with_argument(f"disable={actions.of(call).is_not_first}"), "torch")
     for path in plan.opened:
