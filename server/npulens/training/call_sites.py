@@ -212,8 +212,7 @@ class CallSites:
         if known:
             yield from known
         elif called.attr not in _OF_EVERY_OBJECT and len(owners) == 1 and not meant:
-            if _is_near(called, site, owners[0][1], program):
-                yield owners[0][1]
+            yield from (f for _, f in owners if _is_near(site, f, program))
 
     def _methods_of(
         self,
@@ -240,9 +239,7 @@ def _nested(function: Function) -> Iterator[Function]:
     yield from (n for n in nodes_below(function) if isinstance(n, Function) and n is not function)
 
 
-def _is_near(
-    called: ast.Attribute, site: Site, function: Function, program: Program
-) -> bool:
+def _is_near(site: Site, function: Function, program: Program) -> bool:
     """Whether a method that only its name leads to stands in the module that calls it."""
     if len(program.modules) == 1:
         return True

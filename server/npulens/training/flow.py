@@ -94,7 +94,8 @@ class Flow:
 
     def _read(self, node: ast.AST, place: Place) -> None:
         if isinstance(node, (ast.Global, ast.Nonlocal)):
-            self._globals.update(Variable(place.function, name) for name in node.names)
+            owner = place.function or self.program.module_at(place.scope).tree
+            self._globals.update(Variable(owner, name) for name in node.names)
         elif (
             isinstance(node, (ast.Return, ast.Yield))
             and node.value is not None

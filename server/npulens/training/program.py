@@ -177,8 +177,9 @@ class Program:
         found: dict[ast.ClassDef, list[ast.ClassDef]] = {}
         for module in self.modules:
             for node in self._top[module.tree].values():
-                for base in self.bases(node)[1:] if isinstance(node, ast.ClassDef) else ():
-                    found.setdefault(base, []).append(node)
+                if isinstance(node, ast.ClassDef):
+                    for base in self.bases(node)[1:]:
+                        found.setdefault(base, []).append(node)
         return found
 
 

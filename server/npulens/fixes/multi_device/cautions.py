@@ -37,6 +37,8 @@ def cautions(text: str, distributed: str, *, is_started: bool = True) -> list[Ca
     """What to know of a file that became distributed; lines are those of the first text.
 
     Args:
+        text: The file as it was.
+        distributed: What it became.
         is_started: It is the script that is started, with which is said what holds for all files.
     """
     found = [Caution(1, message("distributed.of-all"))] if is_started else []

@@ -29,8 +29,8 @@ def entry_of(reading: Reading, participants: Iterable[ast.AST]) -> Entry:
     for node in participants:
         tops.update(dict.fromkeys(_starts(reading, node)))
     if not tops:
-        first = min(participants, key=start_of, default=tree)
-        raise reading.unclear(first, "distributed.not-run")
+        made = min(participants, key=start_of, default=tree)
+        raise reading.unclear(made, "distributed.not-run")
     guard = next((s for s in tree.body if is_main_guard(s)), None)
     in_guard = [s for s in tops if guard is not None and _holds(guard, s)]
     if isinstance(guard, ast.If) and len(in_guard) == len(tops):

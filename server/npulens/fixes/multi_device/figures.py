@@ -11,7 +11,9 @@ from npulens.training.flow import Variable, names_of
 from npulens.training.node_places import Loop
 from npulens.training.participants import is_loader
 
-_OF_SHAPE = frozenset({"isinstance", "hasattr", "len", "size", "shape", "range", "ndim", "numel", "dim", "time"})
+_OF_SHAPE = frozenset(
+    {"isinstance", "hasattr", "len", "size", "shape", "range", "ndim", "numel", "dim", "time"}
+)
 
 
 class Figures:
@@ -198,7 +200,7 @@ class Figures:
                 continue
             if target.id in own or self._counts_samples(node.value):
                 begun = self._reading.flow.definitions.get(
-                    self._reading.flow.variable(target) or Variable(None, ""), ()
+                    self._reading.flow.variable(target) or Variable(loop, ""), ()
                 )
                 numbers = [d for d in begun if _is_zero(d.value.node)]
                 inside = [d for d in begun if any(d.statement is n for n in nodes_below(loop))]
@@ -285,8 +287,10 @@ def _is_in_ratio(name: str, names: Container[str], behind: list[ast.AST]) -> boo
     for node in behind:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
             top, below = (names_of([side]) for side in (node.left, node.right))
-            if name in top | below and any(n in names for n in top - below) and any(
-                n in names for n in below - top
+            if (
+                name in top | below
+                and any(n in names for n in top - below)
+                and any(n in names for n in below - top)
             ):
                 return True
     return False

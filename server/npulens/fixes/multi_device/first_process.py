@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from npulens.fixes.multi_device.models import Aliases
 from npulens.fixes.multi_device.reading import Reading, last_name
-from npulens.fixes.scripts import UnclearError
 from npulens.syntax.walking import nodes_below
 from npulens.training.node_places import Place
 
@@ -48,9 +47,7 @@ class FirstProcess(NamedTuple):
     folders: tuple[ast.Call, ...]
 
 
-def first_process(
-    reading: Reading, aliases: Aliases, inner: Container[ast.expr]
-) -> FirstProcess:
+def first_process(reading: Reading, aliases: Aliases, inner: Container[ast.expr]) -> FirstProcess:
     """What the first process alone does, and what the others do in another way.
 
     Args:
@@ -98,10 +95,11 @@ def loads_behind(reading: Reading) -> Iterator[ast.stmt]:
         line = max((loop.end_lineno or 0 for loop in site.loops), default=site.node.lineno)
         trained[site.function] = max(line, trained.get(site.function, 0))
     for call, place in reading.calls():
-        line = trained.get(place.function)
-        if line is not None and call.lineno > line and "torch.load" in reading.names(call.func):
-            if place.function is not None or reading.script_of(call) is reading.script:
-                yield place.statements[-1]
+        end = trained.get(place.function)
+        is_run = place.function is not None or reading.script_of(call) is reading.script
+        is_behind = end is not None and call.lineno > end and is_run
+        if is_behind and "torch.load" in reading.names(call.func):
+            yield place.statements[-1]
 
 
 def _writes(reading: Reading, call: ast.Call, names: list[str]) -> bool:

@@ -88,8 +88,8 @@ def _named(reading: Reading, name: str, found: dict[Variable, ast.expr]) -> Trai
     for variable, definitions in reading.flow.definitions.items():
         if variable.name == name.removeprefix("self."):
             return Trained(variable, definitions[0].value.node)
-    seen = next(iter(found.values()), reading.script.tree)
-    raise reading.unclear(seen, "distributed.no-variable", model=name)
+    first = next(iter(found.values()), reading.script.tree)
+    raise reading.unclear(first, "distributed.no-variable", model=name)
 
 
 def wrapping_of(reading: Reading, trained: Trained) -> Wrapping:

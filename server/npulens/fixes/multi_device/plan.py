@@ -93,7 +93,7 @@ class Plan(NamedTuple):
     """All changes of a program.
 
     Attributes:
-        averaged: Calls that make an optimizer whose gradients are averaged, where nothing is wrapped.
+        averaged: Calls that make an optimizer that is given averages, where nothing is wrapped.
         parallel: Calls of `DataParallel`, each with the model that it is given.
         without_module: `model.module` where `model` is not wrapped yet.
         classes: Where the class `DataParallel` is named and not called.

@@ -149,6 +149,7 @@ def _import(file: FileActions, entry: ast.stmt | None) -> None:
     """The modules that the new code names.
 
     Args:
+        file: What is done to a file.
         entry: The statement before which a process joins the group, if it does in this file.
 
     Raises:
@@ -157,7 +158,9 @@ def _import(file: FileActions, entry: ast.stmt | None) -> None:
     script = file.script
     body = script.tree.body
     imports = [s for s in body if isinstance(s, (ast.Import, ast.ImportFrom))]
-    first = next((s for s in imports if getattr(s, "module", "") != "__future__"), None)
+    first: ast.stmt | None = next(
+        (s for s in imports if getattr(s, "module", "") != "__future__"), None
+    )
     if first is None and not file.is_started:
         first = next((s for s in body if not _comes_first(s)), None)
     if first is None and file.modules:

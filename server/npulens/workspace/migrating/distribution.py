@@ -187,9 +187,7 @@ def _distributed(root: Path, entry: Path, model: str | None, cards: Cards) -> di
     return distributed_texts(start, model, cards, project_modules(root, entry))
 
 
-def _require_nothing_left(
-    path: str, original: str, migrated: str, left: Sequence[Finding]
-) -> None:
+def _require_nothing_left(path: str, original: str, migrated: str, left: Sequence[Finding]) -> None:
     """See that each use of CUDA that stays in a file is a finding, which counts as left to do.
 
     Raises:

@@ -1,6 +1,6 @@
 """The modules of a project that a script of it imports."""
 
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,8 @@ def project_file(root: Path, path: Path, name: str) -> "ProjectFile":
     """A file of a project.
 
     Args:
+        root: The root of the project.
+        path: The file.
         name: Its full name as a module.
 
     Raises:
@@ -44,7 +46,7 @@ def project_modules(root: Path, entry: Path) -> "FindFile":
         entry: The script; its folder is where Python looks first.
     """
 
-    @lru_cache(maxsize=None)
+    @cache
     def find(name: str) -> "ProjectFile | None":
         parts = name.split(".")
         for folder in dict.fromkeys((entry.parent, *_added(root, entry), root)):
