@@ -754,6 +754,7 @@ if TYPE_CHECKING:
         "verify.apis",
         "verify.events",
         "verify.compared",
+        "verify.deciding",
         "verify.not-compared",
         "verify.agreement",
         "verify.failed-tests",
