@@ -936,6 +936,46 @@ def test_the_fix_that_makes_a_difference_is_named() -> None:
     assert deciding_rules(["NPU701"], run_without, original, 1e-3) == ()
 
 
+WRONG = """\
+code = "ACME009"
+family = "acme"
+severity = "warning"
+message.en = "Use `{replacement}` for `{symbol}`."
+message.zh = "请用 `{replacement}` 代替 `{symbol}`。"
+explanation.en = "A rule of a team that is wrong."
+explanation.zh = "团队的一条错误规则。"
+
+[[examples]]
+before = '''
+import torch
+
+y = torch.square(x)
+'''
+after = '''
+import torch
+
+y = torch.abs(x)
+'''
+
+[[symbols]]
+symbol = "torch.square"
+becomes = "torch.abs"
+fix = "unsafe"
+source = "nobody"
+"""
+
+
+@pytest.mark.emulated
+@pytest.mark.usefixtures("here")
+def test_a_fix_that_changes_results_is_found_by_running_without_it() -> None:
+    write("wrong.toml", WRONG)
+    write("npulens.toml", 'extend-rules = ["wrong.toml"]\n')
+    write("train.py", TRAIN.replace("model(x).square()", "torch.square(model(x))"))
+    code, found = verify("--steps", "2", "--unsafe-fixes", "--compare", "train.py")
+    assert (code, found["outcome"]) == (1, "diverged"), found
+    assert found["comparison"]["deciding"] == ["ACME009"]
+
+
 def test_an_original_that_stops_is_no_measure() -> None:
     stopped = result([1.0], [[1.0]], kind="error", type="ValueError", message="only GPUs")
     found = compare(stopped, result([2.0], [[1.0]]), 1e-3)
