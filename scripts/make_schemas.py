@@ -209,6 +209,7 @@ def verify_schema() -> Schema:
         "steps": COUNT,
         "largest": number,
         "problem": text,
+        "deciding": lists(text),
         "divergence": or_null(objects(divergence)),
     }
     failed = {"name": text, **PLACE, "outcome": one_of(Outcome), "message": text}

@@ -19,6 +19,8 @@ from npulens.catalog.model import TorchVersion
 from npulens.cli.verify import _EXIT_CODES
 from npulens.workspace.verifying import project_copy, verified_run
 from npulens.workspace.verifying.npu_apis import apis_to_watch, types_to_watch
+from npulens.workspace.verifying.deciding_fixes import deciding_rules
+from npulens.workspace.verifying.npu_apis import apis_to_watch
 from npulens.workspace.verifying.original_lines import original_lines
 from npulens.workspace.verifying.outcomes import Outcome, Status, status
 from npulens.workspace.verifying.project_copy import CopyError, copy_project
@@ -927,6 +929,61 @@ def test_steps_that_a_scaler_skips_are_no_difference_where_a_limit_cuts() -> Non
         result([1.0, 1.0], [[1.0], [1.0]], **end),
     )
     assert compare(one, other, 1e-3).divergence is None
+
+
+def test_the_fix_that_makes_a_difference_is_named() -> None:
+    original, other = result([1.0, 2.0], [[1.0]]), result([1.0, 3.0], [[1.0]])
+    stopped = result([], [], kind="error", type="ValueError", message="no such device")
+    runs = {"NPU101": stopped, "NPU701": other, "NPU702": original}
+    tried: list[str] = []
+
+    def run_without(code: str) -> RunResult:
+        tried.append(code)
+        return runs[code]
+
+    assert deciding_rules(runs, run_without, original, 1e-3) == ("NPU702",)
+    assert tried == ["NPU101", "NPU701", "NPU702"]
+    assert deciding_rules(["NPU701"], run_without, original, 1e-3) == ()
+
+
+WRONG = """\
+code = "ACME009"
+family = "acme"
+severity = "warning"
+message.en = "Use `{replacement}` for `{symbol}`."
+message.zh = "请用 `{replacement}` 代替 `{symbol}`。"
+explanation.en = "A rule of a team that is wrong."
+explanation.zh = "团队的一条错误规则。"
+
+[[examples]]
+before = '''
+import torch
+
+y = torch.square(x)
+'''
+after = '''
+import torch
+
+y = torch.abs(x)
+'''
+
+[[symbols]]
+symbol = "torch.square"
+becomes = "torch.abs"
+fix = "unsafe"
+source = "nobody"
+"""
+
+
+@pytest.mark.emulated
+@pytest.mark.usefixtures("here")
+def test_a_fix_that_changes_results_is_found_by_running_without_it() -> None:
+    write("wrong.toml", WRONG)
+    write("npulens.toml", 'extend-rules = ["wrong.toml"]\n')
+    write("train.py", TRAIN.replace("model(x).square()", "torch.square(model(x))"))
+    code, found = verify("--steps", "2", "--unsafe-fixes", "--compare", "train.py")
+    assert (code, found["outcome"]) == (1, "diverged"), found
+    assert found["comparison"]["deciding"] == ["ACME009"]
 
 
 def test_an_original_that_stops_is_no_measure() -> None:

@@ -3,7 +3,7 @@
 import os
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +14,9 @@ from npulens.text.document import Document
 from npulens.workspace.verifying.agreement import AgreedPlace, agree
 from npulens.workspace.verifying.copy_migration import CopyMigration
 from npulens.workspace.verifying.npu_apis import apis_to_watch, types_to_watch
+from npulens.workspace.verifying.copy_migration import Applied, CopyMigration
+from npulens.workspace.verifying.deciding_fixes import deciding_rules
+from npulens.workspace.verifying.npu_apis import apis_to_watch
 from npulens.workspace.verifying.original_lines import OriginalLines, document_in
 from npulens.workspace.verifying.outcomes import GOOD, LIMITED, Outcome, Site, Verdict
 from npulens.workspace.verifying.project_copy import copy_project
@@ -133,13 +136,13 @@ def verify(
     with tempfile.TemporaryDirectory(prefix="npulens_", ignore_cleanup_errors=True) as name:
         work = Path(os.path.realpath(name))
         folder = request.folder
-        fixed = 0
+        applied = Applied(0, ())
         if not request.in_place:
             folder = work / "project" / request.folder.name
             copy_project(request.folder, folder)
             if request.migration is not None:
                 log_folder = work / "log"
-                fixed = request.migration.apply(
+                applied = request.migration.apply(
                     request.folder, folder, request.task.script, log_folder, is_cancelled
                 )
         arguments = _arguments(request)
@@ -151,8 +154,29 @@ def verify(
             copy_project(request.folder, again)
             original = _run(request, request.task, "cpu", again, work, ({}, {}), is_cancelled)
             comparison = compare(original, migrated, request.tolerance)
-        changes = Changes(fixed, arguments)
+            if comparison.divergence is not None:
+                run_again = _run_without(request, task, work, apis, is_cancelled)
+                codes = deciding_rules(applied.codes, run_again, original, request.tolerance)
+                comparison = replace(comparison, deciding=codes)
+        changes = Changes(applied.findings, arguments)
         return _verification(request, catalogue, migrated, folder, changes, comparison, apis)
+
+
+def _run_without(
+    request: Request, task: Task, work: Path, apis: dict[str, str], is_cancelled: IsCancelled
+) -> Callable[[str], RunResult]:
+    """What migrates the project without the fixes of a rule, and runs it."""
+
+    def run_again(code: str) -> RunResult:
+        assert request.migration is not None
+        own = f"without_{code}"
+        folder = work / own / request.folder.name
+        copy_project(request.folder, folder)
+        migration, log_folder = request.migration.without(code), work / f"log_{own}"
+        migration.apply(request.folder, folder, request.task.script, log_folder, is_cancelled)
+        return _run(request, task, "npu", folder, work, apis, is_cancelled, own)
+
+    return run_again
 
 
 def _arguments(request: Request) -> RunArguments:
@@ -170,8 +194,9 @@ def _run(
     work: Path,
     watched: tuple[dict[str, str], dict[str, list[str]]],
     is_cancelled: IsCancelled,
+    name: str = "",
 ) -> RunResult:
-    own = work / f"run_{device}"
+    own = work / f"run_{name or device}"
     own.mkdir()
     compares = request.tolerance is not None
     watching = Watching(request.seed, compares, *watched, offline=request.offline)
