@@ -12,7 +12,6 @@ from helpers import CATALOGUE, code
 from npulens.analysis import StatementCache, analyze, analyze_shapes
 from npulens.catalog.model import Target
 from npulens.checks.segments.shape_answers import Hint
-from npulens.lsp.requests.inlay_hints import is_informative
 from npulens.text.document import Document
 from shape_execution import with_marks
 
@@ -40,7 +39,7 @@ def hints_of(source: str) -> dict[tuple[int, str], str]:
     return {
         (source.count("\n", 0, hint.span.start) + 1, source[slice(*hint.span)]): hint.shape
         for hint in hints
-        if is_informative(hint)
+        if hint.is_informative
     }
 
 
@@ -111,7 +110,7 @@ def test_an_editor_knows_the_shapes_of_functions_without_any_source() -> None:
     document = Document("m.py", source)
     before = analyze(document, CATALOGUE, Target())
     analyze(document, CATALOGUE, Target(), cache)
-    shown = [hint for hint in cache.shapes.hints if is_informative(hint)]
+    shown = [hint for hint in cache.shapes.hints if hint.is_informative]
     assert len(shown) >= FEWEST
     assert not cache.shapes.ranked
     assert [each.rule.code for each in before] == [
@@ -134,4 +133,4 @@ def test_an_editor_knows_the_shapes_of_functions_without_any_source() -> None:
 def test_a_hint_says_something(shape: str, is_dynamic: bool, expected: bool) -> None:
     from npulens.text.spans import Span
 
-    assert is_informative(Hint(Span(0, 1), "", shape, is_dynamic)) == expected
+    assert Hint(Span(0, 1), "", shape, is_dynamic).is_informative == expected

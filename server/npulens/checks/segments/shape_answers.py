@@ -31,6 +31,16 @@ class Hint(NamedTuple):
     synchronizations: int = 0
     sources: tuple[tuple[str, Span], ...] = ()
 
+    @property
+    def is_informative(self) -> bool:
+        """Functions have no shape; of one that does not depend on data, some size has to be known.
+
+        That a dimension has one element is little.
+        """
+        sizes = self.shape.strip("[]").split(", ")
+        known = (size not in ("?", "1", "...", "") for size in sizes)
+        return bool(self.shape) and (self.is_dynamic or any(known))
+
 
 @dataclass(frozen=True, slots=True)
 class Hotspot:

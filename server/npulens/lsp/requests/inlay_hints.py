@@ -27,7 +27,7 @@ def hints(analysis: Analysis, uri: str, span: Span) -> Iterator[types.InlayHint]
     for index, hint in enumerate(known[first:], first):
         if hint.span.end > span.end:
             return
-        if not is_informative(hint):
+        if not hint.is_informative:
             continue
         shape = hint.shape
         if len(shape) > _LONGEST:
@@ -38,17 +38,6 @@ def hints(analysis: Analysis, uri: str, span: Span) -> Iterator[types.InlayHint]
             types.InlayHintKind.Type,
             data={"uri": uri, "analysis": analysis.serial, "hint": index},
         )
-
-
-def is_informative(hint: Hint) -> bool:
-    """Functions have no shape; of one that does not depend on data, some size has to be known.
-
-    That a dimension has one element is little.
-    """
-    sizes = hint.shape.strip("[]").split(", ")
-    return bool(hint.shape) and (
-        hint.is_dynamic or any(s not in ("?", "1", "...", "") for s in sizes)
-    )
 
 
 def tooltip(analysis: Analysis, hint: Hint) -> str:

@@ -32,6 +32,10 @@ class Binding(Calls):
             self._forget_parts(target.id)
             if isinstance(value, Items):
                 self.made_at[target.id] = len(self.control)
+            if (isinstance(value, Number) or value is UNKNOWN) and not self.issue(
+                target.id, target
+            ):
+                value = value._replace(text="?") if _is_called(value, target.id) else value
             self.names[target.id] = value
             self.session.recorder.assign(target, self.function, value)
         elif isinstance(target, (ast.Tuple, ast.List)):
@@ -101,9 +105,16 @@ class Binding(Calls):
         dims = []
         for index, name in enumerate(names):
             dim = tensor.shape.at(index)
+            if name == "_" and dim.text == "?":
+                dim = tensor.shape.at(index - len(names))
             text = dim.text if dim.text != "?" else name
-            dims.append(dim._replace(text=text if text != "_" else "?"))
+            is_said = text != "_" and (text != name or name not in self.stale)
+            dims.append(dim._replace(text=text if is_said else "?"))
         self.names[owner] = tensor._replace(shape=closed(*dims))
+
+
+def _is_called(value: Value, name: str) -> TypeGuard[Number]:
+    return isinstance(value, Number) and value.text == name
 
 
 def _measured(node: ast.expr) -> str | None:

@@ -323,10 +323,27 @@ class Calls(Libraries):
             method = self._method_of(value.definition, "forward")
             if method is not None:
                 return self.invoke(method, list(call.arguments), call.keywords)
-            result = layer_result(value, call)
+            result = self._in_turn(node, value, call) if value.parts else layer_result(value, call)
             self.uses(sources_of(result), node)
             return result
         return UNKNOWN
+
+    def _in_turn(self, node: ast.Call, layer: Layer, call: Applied) -> Value:
+        """What the modules of a `Sequential` make of a tensor; of what is not known, some tensor."""
+        result: Value = call.first
+        for part in layer.parts:
+            method = self._method_of(part.definition, "forward")
+            if method is not None:
+                result = self.invoke(method, [result], {})
+            elif part.parts:
+                result = self._in_turn(node, part, Applied("", [result]))
+            elif not part.name:
+                result = LIKELY
+            else:
+                result = layer_result(part, Applied("", [result]))
+            if result is UNKNOWN:
+                result = LIKELY
+        return layer_result(Layer(""), call) if result == LIKELY else result
 
     def _own(self, node: ast.Call, function: FunctionHere, *, is_of_self: bool = False) -> Value:
         call = self.applied(node, "")

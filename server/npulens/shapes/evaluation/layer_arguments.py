@@ -1,0 +1,183 @@
+"""What the calls in a constructor say of layers: how much comes out, and what stays as it is."""
+
+import ast
+from typing import TypeGuard
+
+from npulens.shapes.values.size_texts import size_text
+from npulens.graphs.definitions import FunctionHere
+from npulens.syntax.bindings import Function, with_defaults
+from npulens.syntax.by_node import once_by_node
+from npulens.syntax.meanings import qualified_names
+from npulens.syntax.walking import inner_nodes
+
+_CONVOLUTIONS = tuple(f"{kind}{n}d" for kind in ("Conv", "ConvTranspose") for n in (1, 2, 3))
+_RECURRENT = ("LSTM", "GRU", "RNN")
+_NORMS = tuple(f"{kind}Norm{n}d" for kind in ("Batch", "Instance") for n in (1, 2, 3))
+_SIZES: dict[str, tuple[int, str]] = {
+    "Linear": (1, "out_features"),
+    "Embedding": (1, "embedding_dim"),
+    "LayerNorm": (0, "normalized_shape"),
+    "RMSNorm": (0, "normalized_shape"),
+    "GroupNorm": (1, "num_channels"),
+    "MultiheadAttention": (0, "embed_dim"),
+    **dict.fromkeys(_NORMS, (0, "num_features")),
+    **dict.fromkeys(_CONVOLUTIONS, (1, "out_channels")),
+    **dict.fromkeys(_RECURRENT, (1, "hidden_size")),
+}
+"""The parameter of layers that says what comes out, by place and name."""
+_KEEPING = ("Norm", "LU", "Dropout", "Identity", "Sigmoid", "Tanh")
+_LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.comprehension)
+
+
+def size_given(node: ast.Call, name: str, method: Function) -> str:
+    """How many features or channels come out of a layer, by the call that makes it.
+
+    Args:
+        node: The call.
+        name: The qualified name of the layer.
+        method: The constructor that it is in.
+    """
+    layer = name.rpartition(".")[2]
+    given = None
+    if layer in _SIZES and not _is_spread(node):
+        given = argument(node, *_SIZES[layer])
+    text = "?" if given is None else settled_text(size_text(given), method)
+    if layer not in _RECURRENT or text == "?":
+        return text
+    if argument(node, 8, "proj_size") is not None:
+        return "?"
+    match argument(node, 6, "bidirectional"):
+        case None | ast.Constant(value=False):
+            return text
+        case ast.Constant(value=True):
+            return f"2 * {text}" if text.isidentifier() else "?"
+    return "?"
+
+
+def keeps_lengths(node: ast.Call, name: str) -> bool:
+    """Whether a convolution surely leaves lengths as they are: by numbers that are written."""
+    if name.rpartition(".")[2] not in _CONVOLUTIONS[:3] or _is_spread(node):
+        return False
+    numbers = []
+    for place, keyword, default in (
+        (2, "kernel_size", None),
+        (3, "stride", 1),
+        (4, "padding", 0),
+        (5, "dilation", 1),
+    ):
+        given = argument(node, place, keyword)
+        if isinstance(given, ast.Constant) and given.value == "same":
+            return True
+        number = default if given is None else _number(given)
+        if number is None:
+            return False
+        numbers.append(number)
+    kernel, stride, padding, dilation = numbers
+    return stride == 1 and 2 * padding == dilation * (kernel - 1)
+
+
+def layer_by_default(callee: ast.expr, method: FunctionHere) -> str:
+    """The layer that a parameter stands for if it is left out, of those that keep shapes.
+
+    Whatever is given for `norm_layer` or `act_layer` keeps them, too.
+    """
+    if not isinstance(callee, ast.Name):
+        return ""
+    values = [value for arg, value in with_defaults(method.node.args) if arg.arg == callee.id]
+    if not values:
+        return ""
+    for node in inner_nodes(method.node):
+        match node:
+            case ast.Assign([ast.Name(name)], value) if name == callee.id:
+                values.append(value)
+    for value in values:
+        found = qualified_names(value, method.scope) if value is not None else []
+        name = found[0] if found else ""
+        if name.startswith("torch.nn.") and name.rstrip("123d").endswith(_KEEPING):
+            return name
+    return ""
+
+
+def settled_text(text: str, method: Function) -> str:
+    """A size in a constructor, `?` if one of its names means several values there."""
+    if text == "?":
+        return text
+    names = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
+    return "?" if names & changing_names(method) else text
+
+
+def argument(node: ast.Call, place: int, keyword: str) -> ast.expr | None:
+    """An argument by name or place."""
+    named = next((k.value for k in node.keywords if k.arg == keyword), None)
+    return node.args[place] if named is None and len(node.args) > place else named
+
+
+@once_by_node
+def tensors_made(method: Function) -> dict[str, ast.expr]:
+    """What a constructor makes parameters and buffers of, by attribute, where a call says so."""
+    found: dict[str, ast.expr] = {}
+    local: dict[str, ast.expr] = {}
+    changing = changing_names(method)
+    for node in inner_nodes(method):
+        match node:
+            case ast.Assign([ast.Name(name)], value) if name not in changing:
+                local[name] = value
+            case ast.Assign(
+                [ast.Attribute(ast.Name(), attribute)],
+                ast.Call(ast.Name("Parameter") | ast.Attribute(_, "Parameter"), [made, *_]),
+            ):
+                found.setdefault(attribute, made)
+            case ast.Call(
+                ast.Attribute(_, "register_buffer" | "register_parameter"),
+                [ast.Constant(str(attribute)), made, *_],
+            ):
+                found.setdefault(attribute, made)
+    return {name: local.get(getattr(made, "id", ""), made) for name, made in found.items()}
+
+
+def is_number(node: ast.expr) -> bool:
+    """Whether what a constructor keeps is a number, or an argument as it was given."""
+    match node:
+        case ast.Constant(int() | float()) | ast.Name():
+            return True
+        case ast.BinOp(left, _, right):
+            return is_number(left) and is_number(right)
+        case ast.UnaryOp(_, operand):
+            return is_number(operand)
+        case ast.Attribute(ast.Name(), _):
+            return True
+        case ast.Call(ast.Attribute(ast.Name("math"), _)):
+            return True
+        case ast.Call(ast.Name("int" | "float"), [_]):
+            return True
+    return False
+
+
+@once_by_node
+def changing_names(method: Function) -> frozenset[str]:
+    """The names that a function binds more than once, or in a loop."""
+    bound: set[str] = {each.arg for each in (*method.args.posonlyargs, *method.args.args)}
+    changing: set[str] = set()
+    for node in inner_nodes(method):
+        if isinstance(node, _LOOPS):
+            inside = ast.walk(node)
+            changing.update(n.id for n in inside if _is_bound(n))
+        elif _is_bound(node):
+            changing.update(bound & {node.id})
+            bound.add(node.id)
+    return frozenset(changing)
+
+
+def _is_bound(node: ast.AST) -> TypeGuard[ast.Name]:
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+
+
+def _number(node: ast.expr) -> int | None:
+    value = node.value if isinstance(node, ast.Constant) else None
+    return value if type(value) is int else None
+
+
+def _is_spread(node: ast.Call) -> bool:
+    return any(isinstance(each, ast.Starred) for each in node.args) or any(
+        keyword.arg is None for keyword in node.keywords
+    )
