@@ -27,7 +27,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from npulens.analysis import StatementCache, analyze
+from npulens.analysis import StatementCache, analyze, shapes_of_names
 from npulens.catalog.model import Target
 from npulens.catalog.loader import load_catalogue
 from npulens.text.document import Document
@@ -153,11 +153,11 @@ class Comparison:
 
 def hints_of(source: str) -> dict[Name, str]:
     """The shapes that an editor shows, by name and line."""
-    cache = StatementCache(all_shapes=True)
+    cache = StatementCache()
     analyze(Document("m.py", source), load_catalogue(), Target(), cache)
     return {
         (source.count("\n", 0, hint.span.start) + 1, source[slice(*hint.span)]): hint.shape
-        for hint in cache.shapes.hints
+        for hint in shapes_of_names(cache).hints
         if hint.is_informative
     }
 

@@ -9,7 +9,7 @@ import torch
 
 import hint_models
 from helpers import CATALOGUE, code
-from npulens.analysis import StatementCache, analyze, analyze_shapes
+from npulens.analysis import StatementCache, analyze, analyze_shapes, shapes_of_names
 from npulens.catalog.model import Target
 from npulens.checks.segments.shape_answers import Hint
 from npulens.text.document import Document
@@ -106,11 +106,11 @@ def test_a_run_has_the_shapes_that_are_shown(name: str) -> None:
 
 def test_an_editor_knows_the_shapes_of_functions_without_any_source() -> None:
     source = code(hint_models.GPT)
-    cache = StatementCache(all_shapes=True)
+    cache = StatementCache()
     document = Document("m.py", source)
     before = analyze(document, CATALOGUE, Target())
     analyze(document, CATALOGUE, Target(), cache)
-    shown = [hint for hint in cache.shapes.hints if hint.is_informative]
+    shown = [hint for hint in shapes_of_names(cache).hints if hint.is_informative]
     assert len(shown) >= FEWEST
     assert not cache.shapes.ranked
     assert [each.rule.code for each in before] == [

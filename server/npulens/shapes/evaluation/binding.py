@@ -111,6 +111,16 @@ class Binding(Calls):
             is_said = text != "_" and (text != name or name not in self.stale)
             dims.append(dim._replace(text=text if is_said else "?"))
         self.names[owner] = tensor._replace(shape=closed(*dims))
+        self._note_parameter(owner)
+
+    def _note_parameter(self, name: str) -> None:
+        """Note the shape of a parameter that still is what the caller gave."""
+        recorder = self.session.recorder
+        is_requested = recorder.notes_reads and len(self.session.active) == 1
+        if is_requested and name in {each.arg for each in self.function.parameters}:
+            assigned = (n.id for n, a in recorder.assigned.items() if a.function is self.function)
+            if name not in assigned:
+                recorder.parameters.setdefault(name, self.names[name])
 
 
 def _is_called(value: Value, name: str) -> TypeGuard[Number]:

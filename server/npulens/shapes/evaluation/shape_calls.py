@@ -3,8 +3,9 @@
 import ast
 
 from npulens.checks.arguments import is_spread
-from npulens.graphs.definitions import ClassHere, FunctionHere
+from npulens.graphs.definitions import ClassHere, FunctionHere, stored_attributes
 from npulens.shapes.evaluation.builtins import BUILTINS
+from npulens.shapes.evaluation.callee_symbols import names_in, renamed, renaming
 from npulens.shapes.evaluation.callers import named_parameters
 from npulens.shapes.evaluation.indexing import entry_of
 from npulens.shapes.evaluation.shape_frames import MAX_CALLS, MAX_DEPTH, PassedArguments
@@ -322,7 +323,7 @@ class Calls(Libraries):
         if isinstance(value, Layer):
             method = self._method_of(value.definition, "forward")
             if method is not None:
-                return self.invoke(method, list(call.arguments), call.keywords)
+                return self._from_module(value, method, call)
             result = self._in_turn(node, value, call) if value.parts else layer_result(value, call)
             self.uses(sources_of(result), node)
             return result
@@ -334,7 +335,7 @@ class Calls(Libraries):
         for part in layer.parts:
             method = self._method_of(part.definition, "forward")
             if method is not None:
-                result = self.invoke(method, [result], {})
+                result = self._from_module(part, method, Applied("", [result]))
             elif part.parts:
                 result = self._in_turn(node, part, Applied("", [result]))
             elif not part.name:
@@ -352,8 +353,21 @@ class Calls(Libraries):
             values = {**given, **call.keywords}
             self.session.passed_arguments.append(PassedArguments(function.node, node, values))
         if is_spread(node):
-            return self.invoke(function, [], {})
-        return self.invoke(function, list(call.arguments), call.keywords)
+            result = self.invoke(function, [], {})
+        else:
+            result = self.invoke(function, list(call.arguments), call.keywords)
+        shared = names_in((*call.arguments, *call.keywords.values()))
+        if is_of_self and self.function.owner is not None:
+            lineage = self.session.definitions.lineage(self.function.owner)
+            methods = (method for each in lineage for method in each.methods.values())
+            shared = shared.union(*map(stored_attributes, methods))
+        return renamed(result, renaming(shared, {}))
+
+    def _from_module(self, layer: Layer, method: FunctionHere, call: Applied) -> Value:
+        """What a module of the file returns, its lengths called as they are here."""
+        result = self.invoke(method, list(call.arguments), call.keywords)
+        shared = names_in((*call.arguments, *call.keywords.values()))
+        return renamed(result, renaming(shared, dict(layer.given)))
 
     def can_look_into(self, node: ast.AST) -> bool:
         """Whether a call of a function may be looked into."""

@@ -145,12 +145,25 @@ class Expressions(Frame):
 
     def _name(self, node: ast.Name) -> Value:
         value = self.named(node.id)
+        if isinstance(value, Tensor):
+            self._note(node, value)
+            return value
         is_named = node.id not in self.stale
         if isinstance(value, Number) and value.text == "?" and not value.sources and is_named:
             return Number(node.id)
         return value
 
+    def _note(self, node: ast.expr, value: Value) -> None:
+        if self.session.recorder.notes_reads:
+            self.session.recorder.read(node, self.function, value)
+
     def _attribute(self, node: ast.Attribute) -> Value:
+        value = self._attribute_read(node)
+        if isinstance(value, Tensor):
+            self._note(node, value)
+        return value
+
+    def _attribute_read(self, node: ast.Attribute) -> Value:
         name = dotted_name(node)
         if name is not None:
             written = ".".join((name.root, *name.path))

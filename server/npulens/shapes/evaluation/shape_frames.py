@@ -112,7 +112,6 @@ class Session:
         passed_arguments: What calls within a class pass to its methods.
         definers: The functions that define nested functions and lambdas, whoever calls those.
         walks: What is in loops and functions where tensors may grow.
-        is_flat: Calls of functions of the file are not looked into.
     """
 
     definitions: Definitions
@@ -133,7 +132,6 @@ class Session:
     passed_arguments: list[PassedArguments] = field(default_factory=list)
     definers: dict[ast.AST, FunctionHere] = field(default_factory=dict)
     walks: Walks = field(default_factory=Walks)
-    is_flat: bool = False
     calls: int = 0
     steps: int = 0
 
@@ -414,7 +412,7 @@ class Frame:
             return UNKNOWN
         found = self._class_named(node.func)
         if found is not None:
-            return Layer(found.node.name, found)
+            return Layer(found.node.name, found, given=self._given_to(found, node, method))
         names = qualified_names(node.func, method.scope)
         name = names[0] if names else layer_by_default(node.func, method)
         function = self.session.definitions.function(getattr(node.func, "id", ""))
@@ -435,6 +433,26 @@ class Frame:
             return Layer(name, parts=() if are_spread else layers)
         size = size_given(node, name, method.node)
         return Layer(name, size=size, keeps_lengths=keeps_lengths(node, name))
+
+    def _given_to(
+        self, owner: ClassHere, node: ast.Call, method: FunctionHere
+    ) -> tuple[tuple[str, str], ...]:
+        """What a constructor calls the parameters of another one, and the attributes they become."""
+        constructor = self.session.definitions.method(owner, "__init__")
+        if constructor is None:
+            return ()
+        texts: dict[str, str] = {}
+        for place, name in enumerate(each.arg for each in constructor.positional[1:]):
+            given = argument(node, place, name)
+            default = _default(constructor, name)
+            text = "?" if default is None else str(default)
+            if given is not None:
+                text = settled_text(size_text(given), method.node)
+            texts[name] = text
+        for attribute, value in _attributes(constructor.node).items():
+            kept = getattr(value, "id", "") if isinstance(value, ast.Name) else ""
+            texts.setdefault(attribute, texts.get(kept, "?"))
+        return tuple(texts.items())
 
     def _made_by(self, function: FunctionHere, node: ast.Call, method: FunctionHere) -> Value:
         """The layer that a function of the file makes, as `conv3x3(in_planes, planes)` does."""

@@ -285,8 +285,6 @@ class Statements(Binding):
         self, function: FunctionHere, arguments: list[Value], keywords: dict[str, Value]
     ) -> Value:
         """What a function or method returns for given arguments."""
-        if self.session.is_flat:
-            return UNKNOWN
         names = dict(parameters(function.node, function.node.name == "forward"))
         order = list(names)
         if function.receiver is not None:

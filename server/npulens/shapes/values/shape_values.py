@@ -111,6 +111,7 @@ class Layer(NamedTuple):
         size: How many features or channels come out, as the constructor has it.
         parts: The modules that run one after the other, of a `Sequential`.
         keeps_lengths: A convolution leaves the lengths of its input as they are.
+        given: What the parameters of the constructor are where the module is made.
     """
 
     name: str
@@ -118,6 +119,7 @@ class Layer(NamedTuple):
     size: str = "?"
     parts: "tuple[Layer, ...]" = ()
     keeps_lengths: bool = False
+    given: tuple[tuple[str, str], ...] = ()
 
 
 class Layers(NamedTuple):
