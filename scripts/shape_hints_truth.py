@@ -28,8 +28,8 @@ from types import FrameType
 from typing import Any
 
 from npulens.analysis import StatementCache, analyze, shapes_of_names
-from npulens.catalog.model import Target
 from npulens.catalog.loader import load_catalogue
+from npulens.catalog.model import Target
 from npulens.text.document import Document
 
 Name = tuple[int, str]
@@ -187,7 +187,7 @@ def agrees(
         return False
     else:
         pairs = [*zip(texts, actual, strict=True)]
-    return all([_is(text, length, symbols, numbers) for text, length in pairs])
+    return all(_is(text, length, symbols, numbers) for text, length in pairs)
 
 
 def _is(text: str, length: int, symbols: dict[str, int], numbers: Mapping[str, int]) -> bool:

@@ -26,7 +26,7 @@ def renaming(shared: frozenset[str], given: Mapping[str, str]) -> Rename:
     """How to read lengths of a called function.
 
     Args:
-        shared: Names that mean the same for the caller, since it passed them or has the same `self`.
+        shared: Names that mean the same for the caller: it passed them, or has the same `self`.
         given: Names of the called function with what they are for the caller.
     """
 
@@ -34,12 +34,16 @@ def renaming(shared: frozenset[str], given: Mapping[str, str]) -> Rename:
         if text == "?":
             return text
         parts = [_read(word, shared, given) for word in _WORD.findall(text)]
-        if "?" in parts or (len(parts) > 1 and not all(part.isidentifier() for part in parts)):
+        if "?" in parts or (len(parts) > 1 and not all(map(_is_simple, parts))):
             return "?"
         places = iter(parts)
         return _WORD.sub(lambda _: next(places), text)
 
     return rename
+
+
+def _is_simple(text: str) -> bool:
+    return text.isidentifier() or text.isdecimal()
 
 
 def _read(word: str, shared: frozenset[str], given: Mapping[str, str]) -> str:

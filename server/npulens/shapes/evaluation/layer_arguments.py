@@ -1,10 +1,10 @@
 """What the calls in a constructor say of layers: how much comes out, and what stays as it is."""
 
 import ast
-from typing import TypeGuard
+import re
 
-from npulens.shapes.values.size_texts import size_text
 from npulens.graphs.definitions import FunctionHere
+from npulens.shapes.values.size_texts import size_text
 from npulens.syntax.bindings import Function, with_defaults
 from npulens.syntax.by_node import once_by_node
 from npulens.syntax.meanings import qualified_names
@@ -26,22 +26,23 @@ _SIZES: dict[str, tuple[int, str]] = {
 }
 """The parameter of layers that says what comes out, by place and name."""
 _KEEPING = ("Norm", "LU", "Dropout", "Identity", "Sigmoid", "Tanh")
+_WORD = re.compile(r"\w+")
 _LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.comprehension)
 
 
-def size_given(node: ast.Call, name: str, method: Function) -> str:
+def size_given(node: ast.Call, name: str, changing: frozenset[str]) -> str:
     """How many features or channels come out of a layer, by the call that makes it.
 
     Args:
         node: The call.
         name: The qualified name of the layer.
-        method: The constructor that it is in.
+        changing: Names of the constructor that mean several values.
     """
     layer = name.rpartition(".")[2]
     given = None
     if layer in _SIZES and not _is_spread(node):
         given = argument(node, *_SIZES[layer])
-    text = "?" if given is None else settled_text(size_text(given), method)
+    text = "?" if given is None else settled_text(size_text(given), changing)
     if layer not in _RECURRENT or text == "?":
         return text
     if argument(node, 8, "proj_size") is not None:
@@ -98,12 +99,9 @@ def layer_by_default(callee: ast.expr, method: FunctionHere) -> str:
     return ""
 
 
-def settled_text(text: str, method: Function) -> str:
+def settled_text(text: str, changing: frozenset[str]) -> str:
     """A size in a constructor, `?` if one of its names means several values there."""
-    if text == "?":
-        return text
-    names = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
-    return "?" if names & changing_names(method) else text
+    return text if changing.isdisjoint(_WORD.findall(text)) else "?"
 
 
 def argument(node: ast.Call, place: int, keyword: str) -> ast.expr | None:
@@ -155,21 +153,24 @@ def is_number(node: ast.expr) -> bool:
 
 @once_by_node
 def changing_names(method: Function) -> frozenset[str]:
-    """The names that a function binds more than once, or in a loop."""
+    """The names that a function binds more than once, or in a loop, and such attributes."""
     bound: set[str] = {each.arg for each in (*method.args.posonlyargs, *method.args.args)}
     changing: set[str] = set()
     for node in inner_nodes(method):
         if isinstance(node, _LOOPS):
-            inside = ast.walk(node)
-            changing.update(n.id for n in inside if _is_bound(n))
-        elif _is_bound(node):
-            changing.update(bound & {node.id})
-            bound.add(node.id)
-    return frozenset(changing)
+            changing.update(map(_bound, ast.walk(node)))
+        name = _bound(node)
+        changing.update(bound & {name})
+        bound.add(name)
+    # An attribute that is kept of a parameter has its name, so the two are told apart until here.
+    return frozenset(name.removeprefix(".") for name in changing) - {""}
 
 
-def _is_bound(node: ast.AST) -> TypeGuard[ast.Name]:
-    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+def _bound(node: ast.AST) -> str:
+    """The name or attribute that a node binds, empty if it is none that does."""
+    if not isinstance(node, (ast.Name, ast.Attribute)) or not isinstance(node.ctx, ast.Store):
+        return ""
+    return node.id if isinstance(node, ast.Name) else f".{node.attr}"
 
 
 def _number(node: ast.expr) -> int | None:

@@ -330,7 +330,7 @@ class Calls(Libraries):
         return UNKNOWN
 
     def _in_turn(self, node: ast.Call, layer: Layer, call: Applied) -> Value:
-        """What the modules of a `Sequential` make of a tensor; of what is not known, some tensor."""
+        """What the modules of a `Sequential` make of a tensor, some tensor if one is not known."""
         result: Value = call.first
         for part in layer.parts:
             method = self._method_of(part.definition, "forward")

@@ -22,6 +22,7 @@ from npulens.graphs.interfaces import CONSTRUCTORS
 from npulens.shapes.evaluation.elsewhere import Elsewhere
 from npulens.shapes.evaluation.layer_arguments import (
     argument,
+    changing_names,
     is_number,
     keeps_lengths,
     layer_by_default,
@@ -356,7 +357,7 @@ class Frame:
         found = Tensor() if value is None else self._constructed(value, method)
         made = tensors_made(method.node).get(attribute)
         if found == Tensor() and made is not None:
-            return found._replace(shape=self._shape_made(made, method))
+            return Tensor(self._shape_made(made, method))
         return found
 
     def _shape_made(self, node: ast.expr, method: FunctionHere) -> Shape:
@@ -370,8 +371,9 @@ class Frame:
         except ExhaustedError:
             return ANY_SHAPE
         shape = value.shape if isinstance(value, Tensor) else ANY_SHAPE
-        return shape if shape.is_unknown else shape.renamed(
-            lambda text: settled_text(text, method.node)
+        changing = self._changing(method)
+        return (
+            shape if shape.is_unknown else shape.renamed(lambda text: settled_text(text, changing))
         )
 
     def read(self, node: ast.expr | None) -> Value:
@@ -431,13 +433,13 @@ class Frame:
             are_spread = any(isinstance(each, ast.Starred) for each in node.args)
             layers = tuple(part if isinstance(part, Layer) else Layer("") for part in parts)
             return Layer(name, parts=() if are_spread else layers)
-        size = size_given(node, name, method.node)
+        size = size_given(node, name, self._changing(method))
         return Layer(name, size=size, keeps_lengths=keeps_lengths(node, name))
 
     def _given_to(
         self, owner: ClassHere, node: ast.Call, method: FunctionHere
     ) -> tuple[tuple[str, str], ...]:
-        """What a constructor calls the parameters of another one, and the attributes they become."""
+        """What a constructor calls the parameters of another one, and attributes kept of them."""
         constructor = self.session.definitions.method(owner, "__init__")
         if constructor is None:
             return ()
@@ -447,12 +449,21 @@ class Frame:
             default = _default(constructor, name)
             text = "?" if default is None else str(default)
             if given is not None:
-                text = settled_text(size_text(given), method.node)
+                text = settled_text(size_text(given), self._changing(method))
             texts[name] = text
         for attribute, value in _attributes(constructor.node).items():
             kept = getattr(value, "id", "") if isinstance(value, ast.Name) else ""
             texts.setdefault(attribute, texts.get(kept, "?"))
         return tuple(texts.items())
+
+    def _changing(self, method: FunctionHere) -> frozenset[str]:
+        """The names in a constructor that mean several values, there or later."""
+        found = changing_names(method.node)
+        owner = method.owner
+        for each in self.session.definitions.lineage(owner) if owner is not None else ():
+            others = (one for one in each.methods.values() if one.node is not method.node)
+            found = found.union(*map(stored_attributes, others))
+        return found
 
     def _made_by(self, function: FunctionHere, node: ast.Call, method: FunctionHere) -> Value:
         """The layer that a function of the file makes, as `conv3x3(in_planes, planes)` does."""
@@ -465,11 +476,11 @@ class Frame:
         name = (qualified_names(last.value.func, function.scope) or [""])[0]
         if not name.startswith("torch.nn.") or name.endswith("Sequential"):
             return UNKNOWN
-        text = size_given(last.value, name, function.node)
+        text = size_given(last.value, name, changing_names(function.node))
         places = [each.arg for each in function.parameters]
         given = argument(node, places.index(text), text) if text in places else None
         if given is not None:
-            text = settled_text(size_text(given), method.node)
+            text = settled_text(size_text(given), self._changing(method))
         return Layer(name, size=text if given is not None or text.isdecimal() else "?")
 
     def _contained_layer(self, node: ast.Call, method: FunctionHere) -> Layer:
@@ -548,8 +559,8 @@ def _registered(node: ast.Call) -> str:
 
 def _default(function: FunctionHere, name: str) -> int | None:
     """The number that a parameter is by default."""
-    for argument, default in with_defaults(function.node.args):
-        if argument.arg == name and isinstance(default, ast.Constant):
+    for parameter, default in with_defaults(function.node.args):
+        if parameter.arg == name and isinstance(default, ast.Constant):
             return default.value if isinstance(default.value, int) else None
     return None
 

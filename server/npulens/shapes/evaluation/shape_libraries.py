@@ -70,6 +70,7 @@ _READ_COST, _CALL_COST = 40, 35
 _SIZE_KEYWORDS = frozenset({"size", "shape", "split_size", "split_size_or_sections"})
 _WORD = re.compile(r"\w+")
 _CONSTRUCTORS = {"torch.Tensor": "float", **{f"torch.{name}": KINDS[name] for name in KINDS}}
+_PASSING_ON = frozenset({"copy.deepcopy", "copy.copy", "torch.autograd.Variable"})
 _OF_ONE_PLACE = frozenset({"equal", "allclose", "isclose"})
 
 
@@ -105,16 +106,12 @@ class Libraries(Indexing):
         if name in ("torch.utils.checkpoint.checkpoint", "functools.partial"):
             first, rest = call.first, list(call.arguments[1:])
             return self.run_closure(first, rest, {}) if isinstance(first, Closure) else UNKNOWN
-        if name in ("copy.deepcopy", "copy.copy"):
+        if name in _PASSING_ON:
             return call.first
         if name == PAD:
             return self.operator(node, call)
-        if name.startswith("einops."):
+        if name.startswith("einops.") or name == "torch.einsum":
             return self._by_pattern(node, call)
-        if name == "torch.einsum":
-            return self._by_pattern(node, call)
-        if name == "torch.autograd.Variable":
-            return call.first
         if _OF_TENSORS.fullmatch(name) and short not in _NO_TENSOR and name not in _MODULES:
             return self._torch(node, call)
         if name.startswith(("numpy.", "np.", "pandas.")):

@@ -2,7 +2,15 @@
 
 from npulens.shapes.values.applied import Applied, Transfer, dim_of, shape_of
 from npulens.shapes.values.shape_values import UNKNOWN, Items, Tensor, Value
-from npulens.shapes.values.symbolic_dims import ANY_LENGTH, ANY_SHAPE, Dim, Shape, broadcast, closed, opened
+from npulens.shapes.values.symbolic_dims import (
+    ANY_LENGTH,
+    ANY_SHAPE,
+    Dim,
+    Shape,
+    broadcast,
+    closed,
+    opened,
+)
 
 
 def elementwise(call: Applied) -> Value:

@@ -5,7 +5,15 @@ import re
 from npulens.shapes.operators.combining import with_last
 from npulens.shapes.operators.shape_operators import apply_operator
 from npulens.shapes.values.applied import Applied
-from npulens.shapes.values.shape_values import LIKELY, UNKNOWN, Items, Layer, Tensor, Value, items_of
+from npulens.shapes.values.shape_values import (
+    LIKELY,
+    UNKNOWN,
+    Items,
+    Layer,
+    Tensor,
+    Value,
+    items_of,
+)
 from npulens.shapes.values.symbolic_dims import ANY_LENGTH, SCALAR, Dim, Shape, closed, opened
 
 _RECURRENT = frozenset({"LSTM", "GRU", "RNN"})

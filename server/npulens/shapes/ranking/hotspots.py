@@ -10,7 +10,13 @@ from itertools import chain
 from npulens.catalog.project_model import ReturnedShape
 from npulens.checks.segments.analysed_module import AnalysedModule
 from npulens.checks.segments.segment import Segment, never_cancel
-from npulens.checks.segments.shape_answers import Evaluation, Hint, Hotspot, NamedShapes, ShapeAnswers
+from npulens.checks.segments.shape_answers import (
+    Evaluation,
+    Hint,
+    Hotspot,
+    NamedShapes,
+    ShapeAnswers,
+)
 from npulens.graphs.definitions import FunctionHere
 from npulens.shapes.evaluation.elsewhere import Elsewhere, summary_of
 from npulens.shapes.evaluation.optional import OptionalParameter, optional_parameters

@@ -45,7 +45,9 @@ def name_shapes(
     for start, segment in with_starts(module.segments):
         shapes = segment.shapes
         functions = [
-            each for each in functions_of(segment.parsed.body, definitions) if not is_host_code(each)
+            each
+            for each in functions_of(segment.parsed.body, definitions)
+            if not is_host_code(each)
         ]
         live = {each.node for each in definitions_of(module)}
         if not module.interfaces.are(shapes.named_queried):
@@ -91,7 +93,7 @@ def _of_function(
     )
     result = evaluated(function, session, {})
     recorder = session.recorder
-    own = [hint for hint in hints_of_names(function, recorder, reporter.placed)]
+    own = list(hints_of_names(function, recorder, reporter.placed))
     reads = []
     for node, read in recorder.reads.items():
         if is_own(read, function) and isinstance(read.value, Tensor):

@@ -41,9 +41,7 @@ class Places:
         )
 
     def _moved_hint(self, hint: Hint, start: int) -> Hint:
-        sources = (
-            ("", span.shifted(self._place_of(home, start))) for home, span in hint.sources
-        )
+        sources = (("", span.shifted(self._place_of(home, start))) for home, span in hint.sources)
         span = hint.span.shifted(self._place_of(hint.home, start))
         return hint._replace(span=span, home="", sources=tuple(sources))
 

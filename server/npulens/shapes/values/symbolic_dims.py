@@ -99,9 +99,7 @@ class Shape(NamedTuple):
         return shape._replace(hidden=shape.hidden | dim.sources)
 
     def unnamed(self) -> "Shape":
-        """The shape without what its lengths are called: what is one of several, of which some
-        are not known.
-        """
+        """The shape without what its lengths are called, as where it may be another one."""
         return self.renamed(lambda text: "?")
 
     def renamed(self, rename: Callable[[str], str]) -> "Shape":

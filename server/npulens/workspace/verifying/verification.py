@@ -15,7 +15,7 @@ from npulens.workspace.verifying.agreement import AgreedPlace, agree
 from npulens.workspace.verifying.copy_migration import CopyMigration
 from npulens.workspace.verifying.npu_apis import apis_to_watch
 from npulens.workspace.verifying.original_lines import OriginalLines, document_in
-from npulens.workspace.verifying.outcomes import GOOD, LIMITED, Outcome, Site, Verdict
+from npulens.workspace.verifying.outcomes import GOOD, LIMITED, Outcome, SeenShapes, Site, Verdict
 from npulens.workspace.verifying.project_copy import copy_project
 from npulens.workspace.verifying.run_arguments import RunArguments, migrated_arguments
 from npulens.workspace.verifying.run_comparison import Comparison, compare
@@ -48,6 +48,7 @@ class Request:
         tolerance: How far losses may differ from those of the original, or None to compare none.
         with_agreement: Whether static findings are put beside what is seen.
         offline: Whether connections to other machines are refused.
+        with_shapes: Whether the shapes of what is assigned to names are noted, which takes time.
     """
 
     folder: Path
@@ -59,6 +60,7 @@ class Request:
     tolerance: float | None = None
     with_agreement: bool = False
     offline: bool = False
+    with_shapes: bool = False
 
 
 class Changes(NamedTuple):
@@ -90,6 +92,7 @@ class Verification:
             known, or it came to its end.
         output: The last lines that were printed.
         documents: The user's files that are named here, by their paths; of a notebook its cells.
+        shapes: Those of names, if requested.
     """
 
     verdict: Verdict
@@ -108,6 +111,7 @@ class Verification:
     unreached: tuple[Unreached, ...] | None
     output: tuple[str, ...]
     documents: Mapping[str, Document]
+    shapes: tuple[SeenShapes, ...] = ()
 
 
 def verify(
@@ -166,7 +170,8 @@ def _run(
 ) -> RunResult:
     own = work / f"run_{device}"
     own.mkdir()
-    watching = Watching(request.seed, request.tolerance is not None, apis, request.offline)
+    has_parameters = request.tolerance is not None
+    watching = Watching(request.seed, has_parameters, apis, request.offline, request.with_shapes)
     return run(
         task,
         device,
@@ -220,8 +225,20 @@ def _verification(
         script=request.task.script,
         unreached=_unreached(request.task, verdict, result, folder, lines),
         output=tuple(trace.of_user(line) for line in result.output),
+        shapes=_shapes_of_user(result, lines),
         documents=lines.documents,
     )
+
+
+def _shapes_of_user(result: RunResult, lines: OriginalLines) -> tuple[SeenShapes, ...]:
+    """The shapes of names in all processes, in the lines of the user's files."""
+    found: dict[tuple[str, int, str], dict[tuple[int, ...], None]] = {}
+    for report in result.reports:
+        for path, line, name, shapes in report["shapes"]:
+            place = lines.place(path, line)
+            known = found.setdefault((path, place.line, name), {})
+            known.update(dict.fromkeys(map(tuple, shapes)))
+    return tuple(SeenShapes(*place, tuple(shapes)) for place, shapes in found.items())
 
 
 def _unreached(

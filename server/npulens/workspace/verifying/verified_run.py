@@ -123,12 +123,14 @@ class Watching:
         parameters: Whether the sizes of parameters are reported.
         apis: APIs that do not work on the NPU, and why.
         offline: Whether connections to other machines are refused.
+        shapes: Whether the shapes of what is assigned to names are reported.
     """
 
     seed: int
     parameters: bool
     apis: Mapping[str, str]
     offline: bool = False
+    shapes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +250,7 @@ def _write_settings(
         "parameters": watching.parameters,
         "apis": dict(watching.apis),
         "offline": watching.offline,
+        "shapes": watching.shapes,
     }
     (work / "settings.json").write_text(json.dumps(content), encoding="utf-8")
 
