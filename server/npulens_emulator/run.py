@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 from npulens_emulator.notebook import run_cells
-from npulens_emulator.watch.assigned_shapes import watch_shapes
 from npulens_emulator.watch.lines import watch_lines
 from npulens_emulator.watch.network import refuse_network
 from npulens_emulator.watch.record import Record, record
@@ -41,7 +40,6 @@ def main() -> None:
     watch_input(ours)
     refuse_network(ours)
     watch_lines(ours)
-    watch_shapes(ours)
     _limit_memory(settings["memory"])
     _find_the_copy(settings)
     arguments: list[str] = settings["arguments"]

@@ -2,8 +2,7 @@
 
 import ast
 import sys
-import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -12,15 +11,18 @@ from npulens_emulator.watch.record import Record
 
 Name = tuple[int, str]
 """A name that is assigned, with its line."""
+_Tracer = Callable[[FrameType, str, Any], Any]
 _Names = Mapping[int, tuple[int, tuple[Name, ...]]]
 """For each line of a statement that assigns: where that starts, and the names."""
 
 
-def watch_shapes(record: Record) -> None:
-    """Note the shapes of what is assigned in functions of the user's code and in the script."""
-    if not record.settings.get("shapes") or record.settings["cells"] is not None:
-        return
-    before: Any = sys.gettrace()
+def with_shapes(record: Record, before: _Tracer) -> _Tracer:
+    """A function for `sys.settrace` that notes shapes besides what another one does.
+
+    Args:
+        record: Where they are noted.
+        before: The other one.
+    """
     known: dict[str, _Names] = {}
 
     def names_of(filename: str) -> _Names:
@@ -31,12 +33,11 @@ def watch_shapes(record: Record) -> None:
         return known[filename]
 
     def on_call(frame: FrameType, event: str, argument: Any) -> Any:
-        inner = before(frame, event, argument) if before is not None else None
+        inner = before(frame, event, argument)
         names = names_of(frame.f_code.co_filename)
         return _Follower(record, names, inner) if names else inner
 
-    threading.settrace(on_call)
-    sys.settrace(on_call)
+    return on_call
 
 
 def assigned_names(filename: str) -> _Names:
