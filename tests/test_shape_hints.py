@@ -134,3 +134,69 @@ def test_a_hint_says_something(shape: str, is_dynamic: bool, expected: bool) -> 
     from npulens.text.spans import Span
 
     assert Hint(Span(0, 1), "", shape, is_dynamic).is_informative == expected
+
+
+def shapes_shown(body: str, arguments: str = "x") -> dict[str, str]:
+    """The last shape of each name in a method of a class with some layers."""
+    source = (
+        "import torch\nimport torch.nn.functional as F\nfrom einops import rearrange\n"
+        "from torch import nn\n\n\nclass Net(nn.Module):\n"
+        "    def __init__(self, dim, heads, config):\n"
+        "        super().__init__()\n"
+        "        self.heads, self.width = heads, dim\n"
+        "        self.scale = dim ** -0.5\n"
+        "        self.table = nn.Parameter(torch.zeros(heads, dim))\n"
+        "        self.first = nn.Parameter(self.second * 2)\n"
+        "        self.second = nn.Parameter(self.first * 2)\n"
+        "        self.norm = nn.LayerNorm(config.hidden)\n"
+        "        self.rnn = nn.GRU(dim, 32, bidirectional=True)\n"
+        "        wide = 4 * dim\n"
+        "        self.net = nn.Sequential(nn.Linear(dim, wide), nn.GELU(), nn.Linear(wide, dim))\n"
+        "        size = 8\n"
+        "        self.early = nn.Linear(dim, size)\n"
+        "        size = 16\n\n"
+        "    def grow(self):\n        self.width = 2 * self.width\n\n"
+        f"    def forward(self, {arguments}):\n"
+        + "".join(f"        {line}\n" for line in body.splitlines())
+    )
+    lines = hints_of(source).items()
+    return {name: shape for (_, name), shape in sorted(lines)}
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("y = self.norm(x)", {"y": "[..., hidden]"}),
+        ("y, h = self.rnn(x)", {"y": "[..., 64]"}),
+        ("y = self.net(x)", {"y": "[..., dim]"}),
+        ("y = self.table[None]", {"y": "[1, heads, dim]"}),
+        ("y = rearrange(x, 'b n (h d) -> b h n d', h=self.heads)", {"y": "[b, heads, n, d]"}),
+        ("y = torch.einsum('bid,bjd->bij', x, x)", {"y": "[b, i, j]"}),
+        ("B, T = x.shape\ny = x.unsqueeze(1).repeat(1, 3, 1)", {"y": "[B, 3, T]"}),
+        ("B, T = x.shape\ny = x * self.scale", {"y": "[B, T]"}),
+        # A name that means another size stands for none.
+        ("B, T = x.shape\nT = T + 1\ny = torch.zeros(B, T)", {"y": "[B, ?]"}),
+        ("y = self.early(x)", {}),
+        ("y = torch.zeros(2, self.width)", {"y": "[2, width]"}),
+        # What may be something unknown has no names.
+        ("B, T = x.shape\nif B > 1:\n    x = unknown(x)\ny = x + 1", {}),
+        ("B, T = x.shape\ny = F.pad(x, (0, unknown()))", {"y": "[B, ?]"}),
+        ("y = self.first", {}),
+    ],
+)
+def test_what_is_known_of_sizes(body: str, expected: dict[str, str]) -> None:
+    assert shapes_shown(body) == expected
+
+
+def test_a_length_is_called_as_the_caller_calls_it() -> None:
+    source = (
+        "import torch\nfrom torch import nn\n\n\n"
+        "class Block(nn.Module):\n    def __init__(self, dim):\n        super().__init__()\n"
+        "        self.layer = nn.Linear(dim, dim)\n\n"
+        "    def forward(self, x):\n        return self.layer(x)\n\n\n"
+        "class Net(nn.Module):\n    def __init__(self, wide, narrow):\n        super().__init__()\n"
+        "        self.one = Block(wide)\n        self.two = Block(8)\n\n"
+        "    def forward(self, x, z):\n        y = self.one(x)\n        w = self.two(z)\n"
+    )
+    shown = {name: shape for (_, name), shape in hints_of(source).items()}
+    assert shown == {"y": "[..., wide]", "w": "[..., 8]"}

@@ -4,6 +4,7 @@ import ast
 import re
 from typing import TypeGuard
 
+from npulens.shapes.evaluation.callee_symbols import renamed
 from npulens.shapes.evaluation.shape_calls import Calls
 from npulens.shapes.values.shape_values import (
     UNKNOWN,
@@ -30,12 +31,13 @@ class Binding(Calls):
         """Assign a value to a target."""
         if isinstance(target, ast.Name):
             self._forget_parts(target.id)
+            self.rebound.add(target.id)
             if isinstance(value, Items):
                 self.made_at[target.id] = len(self.control)
             if (isinstance(value, Number) or value is UNKNOWN) and not self.issue(
                 target.id, target
             ):
-                value = value._replace(text="?") if _is_called(value, target.id) else value
+                value = renamed(value, self.told)
             self.names[target.id] = value
             self.session.recorder.assign(target, self.function, value)
         elif isinstance(target, (ast.Tuple, ast.List)):
@@ -117,14 +119,9 @@ class Binding(Calls):
         """Note the shape of a parameter that still is what the caller gave."""
         recorder = self.session.recorder
         is_requested = recorder.notes_reads and len(self.session.active) == 1
-        if is_requested and name in {each.arg for each in self.function.parameters}:
-            assigned = (n.id for n, a in recorder.assigned.items() if a.function is self.function)
-            if name not in assigned:
-                recorder.parameters.setdefault(name, self.names[name])
-
-
-def _is_called(value: Value, name: str) -> TypeGuard[Number]:
-    return isinstance(value, Number) and value.text == name
+        parameters = (each.arg for each in self.function.parameters)
+        if is_requested and name not in self.rebound and name in parameters:
+            recorder.parameters.setdefault(name, self.names[name])
 
 
 def _measured(node: ast.expr) -> str | None:

@@ -2,13 +2,14 @@
 
 import ast
 import re
+import sys
 
 from npulens.graphs.definitions import FunctionHere
 from npulens.shapes.values.size_texts import size_text
 from npulens.syntax.bindings import Function, with_defaults
 from npulens.syntax.by_node import once_by_node
 from npulens.syntax.meanings import qualified_names
-from npulens.syntax.walking import inner_nodes
+from npulens.syntax.walking import inner_nodes, nodes_below
 
 _CONVOLUTIONS = tuple(f"{kind}{n}d" for kind in ("Conv", "ConvTranspose") for n in (1, 2, 3))
 _RECURRENT = ("LSTM", "GRU", "RNN")
@@ -51,6 +52,8 @@ def size_given(node: ast.Call, name: str, changing: frozenset[str]) -> str:
         case None | ast.Constant(value=False):
             return text
         case ast.Constant(value=True):
+            if text.isdecimal():
+                return str(2 * int(text)) if len(text) < 10 else "?"
             return f"2 * {text}" if text.isidentifier() else "?"
     return "?"
 
@@ -115,10 +118,9 @@ def tensors_made(method: Function) -> dict[str, ast.expr]:
     """What a constructor makes parameters and buffers of, by attribute, where a call says so."""
     found: dict[str, ast.expr] = {}
     local: dict[str, ast.expr] = {}
-    changing = changing_names(method)
     for node in inner_nodes(method):
         match node:
-            case ast.Assign([ast.Name(name)], value) if name not in changing:
+            case ast.Assign([ast.Name(name)], value):
                 local[name] = value
             case ast.Assign(
                 [ast.Attribute(ast.Name(), attribute)],
@@ -130,7 +132,10 @@ def tensors_made(method: Function) -> dict[str, ast.expr]:
                 [ast.Constant(str(attribute)), made, *_],
             ):
                 found.setdefault(attribute, made)
-    return {name: local.get(getattr(made, "id", ""), made) for name, made in found.items()}
+    return {
+        name: made if changes_after(made, method) else local.get(getattr(made, "id", ""), made)
+        for name, made in found.items()
+    }
 
 
 def is_number(node: ast.expr) -> bool:
@@ -151,19 +156,36 @@ def is_number(node: ast.expr) -> bool:
     return False
 
 
+def changes_after(node: ast.expr, method: Function) -> bool:
+    """Whether an expression is a name that a function binds again behind it."""
+    return isinstance(node, ast.Name) and node.id in names_bound_after(node, method)
+
+
 @once_by_node
-def changing_names(method: Function) -> frozenset[str]:
-    """The names that a function binds more than once, or in a loop, and such attributes."""
-    bound: set[str] = {each.arg for each in (*method.args.posonlyargs, *method.args.args)}
-    changing: set[str] = set()
-    for node in inner_nodes(method):
+def assigned_attributes(method: Function) -> frozenset[str]:
+    """The attributes that a method assigns, of `self` or of anything else."""
+    nodes = inner_nodes(method)
+    return frozenset(_bound(node)[1:] for node in nodes if isinstance(node, ast.Attribute)) - {""}
+
+
+def names_bound_after(node: ast.expr, method: Function) -> frozenset[str]:
+    """The names and attributes that a function binds again behind a place, or in a loop."""
+    last = _last_bindings(method)
+    return frozenset(name.removeprefix(".") for name, line in last.items() if line > node.lineno)
+
+
+@once_by_node
+def _last_bindings(method: Function) -> dict[str, int]:
+    """The line where each name or attribute is bound last; behind all lines, in a loop."""
+    last: dict[str, int] = {}
+    for node in nodes_below(method):
         if isinstance(node, _LOOPS):
-            changing.update(map(_bound, ast.walk(node)))
-        name = _bound(node)
-        changing.update(bound & {name})
-        bound.add(name)
-    # An attribute that is kept of a parameter has its name, so the two are told apart until here.
-    return frozenset(name.removeprefix(".") for name in changing) - {""}
+            inside = (_bound(each) for each in nodes_below(node))
+            last.update((name, sys.maxsize) for name in inside if name)
+        elif isinstance(node, (ast.Name, ast.Attribute)) and _bound(node):
+            name = _bound(node)
+            last[name] = max(last.get(name, 0), node.lineno)
+    return last
 
 
 def _bound(node: ast.AST) -> str:

@@ -3,11 +3,12 @@
 import ast
 
 from npulens.checks.arguments import is_spread
-from npulens.graphs.definitions import ClassHere, FunctionHere, stored_attributes
+from npulens.graphs.definitions import ClassHere, FunctionHere
 from npulens.shapes.evaluation.builtins import BUILTINS
 from npulens.shapes.evaluation.callee_symbols import names_in, renamed, renaming
 from npulens.shapes.evaluation.callers import named_parameters
 from npulens.shapes.evaluation.indexing import entry_of
+from npulens.shapes.evaluation.layer_arguments import assigned_attributes
 from npulens.shapes.evaluation.shape_frames import MAX_CALLS, MAX_DEPTH, PassedArguments
 from npulens.shapes.evaluation.shape_libraries import Libraries
 from npulens.shapes.evaluation.tensor_evidence import TENSOR_METHODS
@@ -360,7 +361,7 @@ class Calls(Libraries):
         if is_of_self and self.function.owner is not None:
             lineage = self.session.definitions.lineage(self.function.owner)
             methods = (method for each in lineage for method in each.methods.values())
-            shared = shared.union(*map(stored_attributes, methods))
+            shared = shared.union(*(assigned_attributes(method.node) for method in methods))
         return renamed(result, renaming(shared, {}))
 
     def _from_module(self, layer: Layer, method: FunctionHere, call: Applied) -> Value:

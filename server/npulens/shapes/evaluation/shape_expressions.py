@@ -226,7 +226,8 @@ class Expressions(Frame):
         if isinstance(first, Tensor) or isinstance(second, Tensor):
             return self._computed(node, first, second)
         if isinstance(first, Number) and isinstance(second, Number):
-            return of_numbers(node, first, second)
+            number = of_numbers(node, first, second)
+            return number._replace(text=self.told(number.text)) if self.stale else number
         are_lists = isinstance(first, Items) and isinstance(second, Items)
         if isinstance(node.op, ast.Add) and are_lists:
             return put_together(first, second)

@@ -19,13 +19,15 @@ from npulens.graphs.definitions import (
     stored_by,
 )
 from npulens.graphs.interfaces import CONSTRUCTORS
+from npulens.shapes.evaluation.callee_symbols import renamed
 from npulens.shapes.evaluation.elsewhere import Elsewhere
 from npulens.shapes.evaluation.layer_arguments import (
     argument,
-    changing_names,
+    assigned_attributes,
     is_number,
     keeps_lengths,
     layer_by_default,
+    names_bound_after,
     settled_text,
     size_given,
     tensors_made,
@@ -178,14 +180,22 @@ class Frame:
             set(self.names) - optional_names(self.function.node.args), self.function.node
         )
         """What gave a name the size that it stands for; parameters have theirs from the caller."""
+        self.rebound: set[str] = set()
+        """Names that were bound: parameters among them are no longer those of the caller."""
         self.stale: set[str] = set()
         """Names that have come to hold another size, so that they stand for none any more."""
 
     def issue(self, name: str, by: ast.AST) -> bool:
         """Let a name stand for a size from here on; whether it stood for no other before."""
-        if self.issued.setdefault(name, by) is not by:
+        if self.issued.setdefault(name, by) is not by and name not in self.stale:
             self.stale.add(name)
+            for other, value in self.names.items():
+                self.names[other] = renamed(value, self.told)
         return name not in self.stale
+
+    def told(self, text: str) -> str:
+        """How a length reads, `?` where one of its names has come to hold another size."""
+        return "?" if self.stale and not self.stale.isdisjoint(_WORD.findall(text)) else text
 
     # What is found
 
@@ -274,6 +284,7 @@ class Frame:
             return UNKNOWN
         key = (owner.node, attribute)
         if key not in self.session.members:
+            self.session.members[key] = UNKNOWN  # attributes that are made of each other
             self.session.members[key] = self._initial(owner, attribute)
         return self.session.members[key]
 
@@ -371,7 +382,7 @@ class Frame:
         except ExhaustedError:
             return ANY_SHAPE
         shape = value.shape if isinstance(value, Tensor) else ANY_SHAPE
-        changing = self._changing(method)
+        changing = self._changing(method, node)
         return (
             shape if shape.is_unknown else shape.renamed(lambda text: settled_text(text, changing))
         )
@@ -433,7 +444,7 @@ class Frame:
             are_spread = any(isinstance(each, ast.Starred) for each in node.args)
             layers = tuple(part if isinstance(part, Layer) else Layer("") for part in parts)
             return Layer(name, parts=() if are_spread else layers)
-        size = size_given(node, name, self._changing(method))
+        size = size_given(node, name, self._changing(method, node))
         return Layer(name, size=size, keeps_lengths=keeps_lengths(node, name))
 
     def _given_to(
@@ -449,20 +460,20 @@ class Frame:
             default = _default(constructor, name)
             text = "?" if default is None else str(default)
             if given is not None:
-                text = settled_text(size_text(given), self._changing(method))
+                text = settled_text(size_text(given), self._changing(method, node))
             texts[name] = text
         for attribute, value in _attributes(constructor.node).items():
             kept = getattr(value, "id", "") if isinstance(value, ast.Name) else ""
             texts.setdefault(attribute, texts.get(kept, "?"))
         return tuple(texts.items())
 
-    def _changing(self, method: FunctionHere) -> frozenset[str]:
-        """The names in a constructor that mean several values, there or later."""
-        found = changing_names(method.node)
+    def _changing(self, method: FunctionHere, node: ast.expr) -> frozenset[str]:
+        """The names at a place of a constructor that come to mean something else later."""
+        found = names_bound_after(node, method.node)
         owner = method.owner
         for each in self.session.definitions.lineage(owner) if owner is not None else ():
             others = (one for one in each.methods.values() if one.node is not method.node)
-            found = found.union(*map(stored_attributes, others))
+            found = found.union(*(assigned_attributes(one.node) for one in others))
         return found
 
     def _made_by(self, function: FunctionHere, node: ast.Call, method: FunctionHere) -> Value:
@@ -476,11 +487,11 @@ class Frame:
         name = (qualified_names(last.value.func, function.scope) or [""])[0]
         if not name.startswith("torch.nn.") or name.endswith("Sequential"):
             return UNKNOWN
-        text = size_given(last.value, name, changing_names(function.node))
+        text = size_given(last.value, name, names_bound_after(last.value, function.node))
         places = [each.arg for each in function.parameters]
         given = argument(node, places.index(text), text) if text in places else None
         if given is not None:
-            text = settled_text(size_text(given), self._changing(method))
+            text = settled_text(size_text(given), self._changing(method, node))
         return Layer(name, size=text if given is not None or text.isdecimal() else "?")
 
     def _contained_layer(self, node: ast.Call, method: FunctionHere) -> Layer:

@@ -42,6 +42,7 @@ def name_shapes(
     """
     found: list[NamedShapes] = []
     definitions = module.definitions.all
+    live = {each.node for each in _functions(module)}
     for start, segment in with_starts(module.segments):
         shapes = segment.shapes
         functions = [
@@ -49,7 +50,6 @@ def name_shapes(
             for each in functions_of(segment.parsed.body, definitions)
             if not is_host_code(each)
         ]
-        live = {each.node for each in definitions_of(module)}
         if not module.interfaces.are(shapes.named_queried):
             shapes.named = {}
         before = definitions.queried
@@ -71,7 +71,7 @@ def name_shapes(
     )
 
 
-def definitions_of(module: AnalysedModule) -> Iterator[FunctionHere]:
+def _functions(module: AnalysedModule) -> Iterator[FunctionHere]:
     """The functions and methods of a module."""
     for segment in module.segments:
         yield from functions_of(segment.parsed.body, module.definitions.all)

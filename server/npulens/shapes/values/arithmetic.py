@@ -15,7 +15,7 @@ def put_together(first: Value, second: Value) -> Value:
     return Items(either(first.each, second.each), None, first.sources | second.sources)
 
 
-def of_numbers(node: ast.BinOp | ast.AugAssign, first: Number, second: Number) -> Value:
+def of_numbers(node: ast.BinOp | ast.AugAssign, first: Number, second: Number) -> Number:
     """A number from two."""
     sources = first.sources | second.sources
     if "random" in (first.text, second.text):
