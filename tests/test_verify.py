@@ -18,9 +18,8 @@ from npulens.catalog.loader import load_catalogue
 from npulens.catalog.model import TorchVersion
 from npulens.cli.verify import _EXIT_CODES
 from npulens.workspace.verifying import project_copy, verified_run
-from npulens.workspace.verifying.npu_apis import apis_to_watch, types_to_watch
 from npulens.workspace.verifying.deciding_fixes import deciding_rules
-from npulens.workspace.verifying.npu_apis import apis_to_watch
+from npulens.workspace.verifying.npu_apis import apis_to_watch, types_to_watch
 from npulens.workspace.verifying.original_lines import original_lines
 from npulens.workspace.verifying.outcomes import Outcome, Status, status
 from npulens.workspace.verifying.project_copy import CopyError, copy_project

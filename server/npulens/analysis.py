@@ -42,7 +42,7 @@ from npulens.checks.segments.changes import Signature, module_signature, words_a
 from npulens.checks.segments.following import follow_comment
 from npulens.checks.segments.module_facts import ModuleFacts
 from npulens.checks.segments.segment import Segment, never_cancel, segment_of, with_starts
-from npulens.checks.segments.shape_answers import Hint
+from npulens.checks.segments.shape_answers import FunctionShapes, Hint
 from npulens.checks.suppression import without_suppressed
 from npulens.checks.syntax_findings import syntax_finding
 from npulens.checks.visitor import visit
@@ -75,10 +75,14 @@ class ShapeReport:
     Attributes:
         ranked: Where they depend on data and where the host waits, the worst first.
         hints: The symbolic shapes of names, and what functions hold, in order of place.
+        reads: The shapes of names where they are read, of `shapes_of_names` alone.
+        functions: What functions take and give, likewise.
     """
 
     ranked: Sequence[Ranked]
     hints: Sequence[Hint]
+    reads: Sequence[Hint] = ()
+    functions: Sequence[FunctionShapes] = ()
 
 
 NO_SHAPES = ShapeReport((), ())
@@ -89,12 +93,12 @@ class StatementCache:
     """What the analysis of an earlier version of a text found out, so that only changes cost time.
 
     One for each open document, for use by one thread at a time; the answer is the same without.
-    `shapes` is what the last call of `analyze` has come to know of shapes; with `all_shapes` those
-    of names in functions, too, that hold no source of dynamic shapes.
+    `shapes` is what the last call of `analyze` has come to know of shapes, and `module` what it
+    has analysed, for `shapes_of_names`.
     """
 
-    def __init__(self, *, all_shapes: bool = False) -> None:
-        self.all_shapes = all_shapes
+    def __init__(self) -> None:
+        self.module: AnalysedModule | None = None
         self.catalogue: Catalogue | None = None
         self.triggers: frozenset[str] = frozenset()
         self.segments: dict[str, Segment] = {}
@@ -209,12 +213,12 @@ def _python_findings(
     hotspots = Hotspots(
         analysed,
         reported_only=cache is None,
-        all_shapes=cache is not None and cache.all_shapes,
         check_cancelled=check_cancelled,
     )
     if cache is not None:
         state = ModuleState(target, analysed.facts, idioms.traits, hotspots.helpers)
         cache.forget(segments, state, module_signature(segments))
+        cache.module = None
     insertions = Insertions(segments, document.text, target)
     idioms.find()
     hotspots.find()
@@ -228,6 +232,7 @@ def _python_findings(
     ranked = hotspots.ranked()
     if cache is not None:
         cache.shapes = ShapeReport(ranked, hotspots.hints())
+        cache.module = analysed
     findings += shape_findings(ranked, catalogue)
     module = WholeModule(document.text, document.path, [segment.parsed for segment in segments])
     findings += module_wide_findings(module, analysed.facts.signs, catalogue)
@@ -285,6 +290,31 @@ def _comments_of_notebook(text: str) -> Iterator[Span]:
     for start, end in shell_of_notebook(text):
         for comment in comments_of(Kind.SHELL)(text[start:end]):
             yield Span(start + comment.start, start + comment.end)
+
+
+def shapes_of_names(
+    cache: StatementCache, check_cancelled: Callable[[], None] = never_cancel
+) -> ShapeReport:
+    """What the text that was analysed last shows of shapes, also where none depends on data.
+
+    Args:
+        cache: That of the analysis.
+        check_cancelled: Called on the way; what it raises ends the search.
+    """
+    if cache.module is None:
+        return cache.shapes
+    hotspots = Hotspots(cache.module, check_cancelled=check_cancelled)
+    try:
+        named = hotspots.named()
+    except RecursionError:
+        return cache.shapes
+    hints = {hint.span: hint for hint in (*named.hints, *cache.shapes.hints)}
+    return replace(
+        cache.shapes,
+        hints=sorted(hints.values()),
+        reads=named.reads,
+        functions=named.functions,
+    )
 
 
 def analyze_shapes(

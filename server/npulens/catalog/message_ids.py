@@ -856,6 +856,7 @@ if TYPE_CHECKING:
         "editor.restart-index",
         "editor.dynamic",
         "editor.symbolic-shape",
+        "editor.shape-of-run",
         "editor.depends-on-data",
         "editor.dynamic-shape",
         "editor.host-sync",

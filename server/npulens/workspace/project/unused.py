@@ -61,8 +61,8 @@ def unused_definitions(
 ) -> frozenset[str]:
     """The names of classes, functions and methods that are named nowhere but in themselves.
 
-    Or in others that nothing uses; names of several definitions are left out. Others may import what a package offers, so only projects
-    that cannot be installed are looked at, and only as a whole.
+    Or in others that nothing uses; names of several definitions are left out. Others may import
+    what a package offers, so only projects that cannot be installed are looked at, as a whole.
     """
     named = list(folders)
     if not named or any(may_be_used_elsewhere(folder) for folder in named):

@@ -141,6 +141,23 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True)
+class SeenShapes:
+    """The shapes that a name had in a run.
+
+    Attributes:
+        path: Relative to the folder of the project.
+        line: Where it is assigned, from 1.
+        name: The name.
+        shapes: The first different ones, in order.
+    """
+
+    path: str
+    line: int
+    name: str
+    shapes: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """What a run says.
 

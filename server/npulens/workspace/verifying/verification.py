@@ -12,13 +12,11 @@ from npulens.catalog.model import MigrationStyle, TorchVersion
 from npulens.catalog.tables import Catalogue
 from npulens.text.document import Document
 from npulens.workspace.verifying.agreement import AgreedPlace, agree
-from npulens.workspace.verifying.copy_migration import CopyMigration
-from npulens.workspace.verifying.npu_apis import apis_to_watch, types_to_watch
 from npulens.workspace.verifying.copy_migration import Applied, CopyMigration
 from npulens.workspace.verifying.deciding_fixes import deciding_rules
-from npulens.workspace.verifying.npu_apis import apis_to_watch
+from npulens.workspace.verifying.npu_apis import apis_to_watch, types_to_watch
 from npulens.workspace.verifying.original_lines import OriginalLines, document_in
-from npulens.workspace.verifying.outcomes import GOOD, LIMITED, Outcome, Site, Verdict
+from npulens.workspace.verifying.outcomes import GOOD, LIMITED, Outcome, SeenShapes, Site, Verdict
 from npulens.workspace.verifying.project_copy import copy_project
 from npulens.workspace.verifying.run_arguments import RunArguments, migrated_arguments
 from npulens.workspace.verifying.run_comparison import Comparison, compare
@@ -57,6 +55,7 @@ class Request:
         tolerance: How far losses may differ from those of the original, or None to compare none.
         with_agreement: Whether static findings are put beside what is seen.
         offline: Whether connections to other machines are refused.
+        with_shapes: Whether the shapes of what is assigned to names are noted, which takes time.
     """
 
     folder: Path
@@ -68,6 +67,11 @@ class Request:
     tolerance: float | None = None
     with_agreement: bool = False
     offline: bool = False
+    with_shapes: bool = False
+
+
+Watched = tuple[dict[str, str], dict[str, list[str]]]
+"""APIs that the NPU lacks, and those with the types that they do not take there."""
 
 
 class Changes(NamedTuple):
@@ -99,6 +103,7 @@ class Verification:
             known, or it came to its end.
         output: The last lines that were printed.
         documents: The user's files that are named here, by their paths; of a notebook its cells.
+        shapes: Those of names, if requested.
     """
 
     verdict: Verdict
@@ -117,6 +122,7 @@ class Verification:
     unreached: tuple[Unreached, ...] | None
     output: tuple[str, ...]
     documents: Mapping[str, Document]
+    shapes: tuple[SeenShapes, ...] = ()
 
 
 def verify(
@@ -155,7 +161,7 @@ def verify(
             original = _run(request, request.task, "cpu", again, work, ({}, {}), is_cancelled)
             comparison = compare(original, migrated, request.tolerance)
             if comparison.divergence is not None:
-                run_again = _run_without(request, task, work, apis, is_cancelled)
+                run_again = _run_without(request, task, work, (apis, types), is_cancelled)
                 codes = deciding_rules(applied.codes, run_again, original, request.tolerance)
                 comparison = replace(comparison, deciding=codes)
         changes = Changes(applied.findings, arguments)
@@ -163,7 +169,7 @@ def verify(
 
 
 def _run_without(
-    request: Request, task: Task, work: Path, apis: dict[str, str], is_cancelled: IsCancelled
+    request: Request, task: Task, work: Path, watched: Watched, is_cancelled: IsCancelled
 ) -> Callable[[str], RunResult]:
     """What migrates the project without the fixes of a rule, and runs it."""
 
@@ -174,7 +180,7 @@ def _run_without(
         copy_project(request.folder, folder)
         migration, log_folder = request.migration.without(code), work / f"log_{own}"
         migration.apply(request.folder, folder, request.task.script, log_folder, is_cancelled)
-        return _run(request, task, "npu", folder, work, apis, is_cancelled, own)
+        return _run(request, task, "npu", folder, work, watched, is_cancelled, own)
 
     return run_again
 
@@ -192,14 +198,14 @@ def _run(
     device: Device,
     folder: Path,
     work: Path,
-    watched: tuple[dict[str, str], dict[str, list[str]]],
+    watched: Watched,
     is_cancelled: IsCancelled,
     name: str = "",
 ) -> RunResult:
     own = work / f"run_{name or device}"
     own.mkdir()
     compares = request.tolerance is not None
-    watching = Watching(request.seed, compares, *watched, offline=request.offline)
+    watching = Watching(request.seed, compares, *watched, request.offline, request.with_shapes)
     return run(
         task,
         device,
@@ -255,8 +261,20 @@ def _verification(
         script=request.task.script,
         unreached=_unreached(request.task, verdict, result, folder, lines),
         output=tuple(trace.of_user(line) for line in result.output),
+        shapes=_shapes_of_user(result, lines),
         documents=lines.documents,
     )
+
+
+def _shapes_of_user(result: RunResult, lines: OriginalLines) -> tuple[SeenShapes, ...]:
+    """The shapes of names in all processes, in the lines of the user's files."""
+    found: dict[tuple[str, int, str], dict[tuple[int, ...], None]] = {}
+    for report in result.reports:
+        for path, line, name, shapes in report["shapes"]:
+            place = lines.place(path, line)
+            known = found.setdefault((path, place.line, name), {})
+            known.update(dict.fromkeys(map(tuple, shapes)))
+    return tuple(SeenShapes(*place, tuple(shapes)) for place, shapes in found.items())
 
 
 def _unreached(

@@ -124,6 +124,7 @@ class Watching:
         apis: APIs that do not work on the NPU, and why.
         types: APIs with the types of tensors that they do not take there.
         offline: Whether connections to other machines are refused.
+        shapes: Whether the shapes of what is assigned to names are reported.
     """
 
     seed: int
@@ -131,6 +132,7 @@ class Watching:
     apis: Mapping[str, str]
     types: Mapping[str, list[str]]
     offline: bool = False
+    shapes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +253,7 @@ def _write_settings(
         "apis": dict(watching.apis),
         "types": dict(watching.types),
         "offline": watching.offline,
+        "shapes": watching.shapes,
     }
     (work / "settings.json").write_text(json.dumps(content), encoding="utf-8")
 
