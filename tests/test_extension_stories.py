@@ -308,6 +308,9 @@ CMAKE = code(
     add_library(helpers STATIC helpers.cu)
     pybind11_add_module(boxes_cuda ${SOURCES})
     set(CMAKE_CUDA_ARCHITECTURES 80)
+    find_package(CUDNN REQUIRED)
+    set(CMAKE_CUDA_COMPILER nvcc)
+    include_directories(${CUDA_INCLUDE_DIRS})
     """
 )
 
@@ -323,6 +326,9 @@ def test_a_module_that_cmake_builds(here: Path) -> None:
         (5, "NPU601", built),
         (6, "NPU601", ""),
         (7, "NPU601", built),
+        (8, "NPU601", built),
+        (9, "NPU601", built),
+        (10, "NPU601", built),
     ]
     assert found["pack/a.py"] == [(1, "NPU612", ""), (2, "NPU608", "reported-at-import")]
     [told] = [r for r in records(here, files) if r["code"] == "NPU612"]

@@ -95,6 +95,9 @@ SHELL = [
     "conda run -n a python3 -c 'import ⟦NPU602:flash_attn⟧'",
     'python -c "\nimport torch\nx = torch.ones(1, device=\\⟦NPU110:"cuda\\⟧")\n"',
     'python -c "\nimport torch\nf(f\'{n or \\"no\\"}\')\n⟦NPU101:torch.cuda.empty_cache⟧()\n"',
+    "#$ ⟦NPU903:-l gpu=true⟧\n#$ ⟦NPU903:-l tmem=1G,gpu_type=a6000⟧",
+    "#$ ⟦NPU903:-pe gpu⟧ 1\n#$ -pe smp 4",
+    '$VENV_PY -c "import torch; ⟦NPU101:torch.cuda.empty_cache⟧()"',
     # commands that a variable holds
     'export SRUN="srun -K --ntasks=1 ⟦NPU903:--gpus=1⟧ --mem 4"',
     'SRUN="srun -K ⟦NPU903:--gpus=1⟧"\n$SRUN python a.py',

@@ -6,8 +6,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from helpers import CATALOGUE
 from lsp_client import LspClient
+from npulens.analysis import judge
+from npulens.catalog.model import Target
 from npulens.cli.main import cli
+from npulens.text.document import Document
 
 COMMON = """import torch
 import torch.nn.functional as F
@@ -129,3 +133,14 @@ def checked(folder: Path, where: str) -> list[str]:
     command = ["check", "--no-cache", "--output-format", "json", str(folder)]
     told = json.loads(CliRunner().invoke(cli, command).stdout)
     return [found["code"] for found in told if found["path"] == str(folder / where)]
+
+
+def test_uses_of_a_name_that_needs_a_build_are_reported_at_its_import() -> None:
+    text = "from transformers import BitsAndBytesConfig\n\nconfig = BitsAndBytesConfig(x=1)\n"
+    judged = judge(Document("a.py", text), CATALOGUE, Target())
+    assert [found.rule.code for found in judged.findings] == ["NPU604"]
+    [use] = judged.settled
+    assert use.settlement is not None
+    assert use.settlement.reason == "reported-at-import"
+    assert text[slice(*use.span)] == "BitsAndBytesConfig"
+    assert use.span.start > text.index("\n")

@@ -23,11 +23,12 @@ _FOR_PYTHON = re.compile(r"torch|pybind11|nanobind|python3?_add_library", re.IGN
 _IMPORTABLE = re.compile(r"\bPREFIX\s+\"\"")
 _SETTING = re.compile(
     r"(?:CMAKE_)?CUDA_(?:ARCHITECTURES|NVCC_FLAGS|FLAGS|SEPARABLE\w*|STANDARD)\w*"
+    r"|CMAKE_CUDA_(?:HOST_)?COMPILER|CUDA_TOOLKIT_ROOT_DIR|CUDNN_(?:ROOT|INCLUDE|LIBRAR)\w*"
 )
 _FOLDERS = re.compile(r"\$\{(?:CMAKE_)?CUDA(?:Toolkit)?_[A-Z_]*(?:INCLUDE|LIBRAR|TARGET|BIN)\w*\}")
 """Where CUDA's headers and libraries are."""
 _LANGUAGES = frozenset({"project", "enable_language", "find_package"})
-_TOOLKITS = frozenset({"CUDA", "CUDAToolkit", "TensorRT"})
+_TOOLKITS = frozenset({"CUDA", "CUDAToolkit", "TensorRT", "CUDNN", "cuDNN", "NCCL"})
 _RUNTIMES = frozenset({"cudart", "CUDA::cudart", "nvinfer", "cublas", "cudnn"})
 _MOST_RELATED = 20
 

@@ -10,6 +10,8 @@ from npulens.text.kinds import Kind, kind_by_first_line, kind_by_name
 from npulens.text.spans import Span
 
 PYTHON = re.compile(r"(?:.*/)?(?:python[\d.]*|torchrun)\Z")
+_NAMED_PYTHON = re.compile(r"[\"']?\$\{?\w*PY(?:THON\w*|_?BIN|_?EXE)?\}?[\"']?\Z")
+"""A variable for a Python, which scripts for clusters have: `$PYTHON`, `${VENV_PY}`."""
 _WRITERS = frozenset({"cat", "tee"})
 _SCHEDULED = re.compile(r"(?m)^#(?:SBATCH|BSUB|PBS)[ \t]+-")
 _PYTHON_LINE = re.compile(
@@ -50,7 +52,7 @@ def python_code(command: Command, text: str) -> Iterator[InnerFile]:
         inside = inside_quotes(word, text)
         if has_python and previous == "-c" and inside is not None:
             yield InnerFile(inside, "one_liner.py", raw[0])
-        has_python = has_python or PYTHON.match(raw) is not None
+        has_python = has_python or any(p.match(raw) for p in (PYTHON, _NAMED_PYTHON))
         previous = raw
 
 

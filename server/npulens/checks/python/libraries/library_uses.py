@@ -7,7 +7,7 @@ from itertools import takewhile
 
 from npulens.catalog.messages import message
 from npulens.catalog.model import Applicability, Finding, Fix
-from npulens.catalog.rule_properties import WITH_OTHER_WAYS, WITHOUT_BUILD
+from npulens.catalog.rule_properties import WITH_OTHER_WAYS, WITHOUT_BUILD, LibraryState
 from npulens.catalog.settlements import Settlement
 from npulens.catalog.tables import SymbolEntry
 from npulens.checks.context import Context
@@ -177,7 +177,11 @@ def imported_name(node: ast.Name, scope: Scope, context: Context) -> None:
         if not isinstance(value, Qualified) or value.name.startswith("torch."):
             continue
         entry = library_entry(value.name, context)
-        if entry is not None and entry.rule.library in WITHOUT_BUILD:
+        is_named = entry is not None and entry.symbol == value.name and "." in value.name
+        if entry is not None and (
+            entry.rule.library in WITHOUT_BUILD
+            or (is_named and entry.rule.library is LibraryState.NEEDS_BUILD)
+        ):
             _settle_use(node, entry, context)
             return
 
