@@ -44,6 +44,8 @@ def test_what_compiles_them_is_reported_instead(before: str, reason: str) -> Non
     [
         'words = ["--data x", "--device ⟦NPU902:cuda⟧"]\nrun("python a.py " + " ".join(words))\n',
         'args = parser.parse_args(["--device=⟦NPU902:cuda:1⟧", "--dist-backend=⟦NPU902:nccl⟧"])\n',
+        'def argv():\n    return ["--data", "x", "--device", "⟦NPU902:cuda⟧", "--seed", "1"]\n',
+        'PAIRS = ["--name", "cuda"]\n',
         'HELP = "--device cuda to train on a card"\nOTHER = "--name=cuda"\n',
     ],
 )

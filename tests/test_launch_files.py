@@ -393,6 +393,7 @@ OTHER = [
     ("a.yaml", "devices:\n  vae: ⟦NPU902:cuda:0⟧\n  encoder: ⟦NPU902:cuda⟧\n  decoder: cpu"),
     ("a.yaml", "fit_device:\n  vae: ⟦NPU902:cuda⟧"),
     ("a.yaml", "teacher: ⟦NPU902:cuda:3⟧"),
+    ("a.json", '{"device": "⟦NPU902:cuda⟧", "val_epoch": 1}'),
     (
         "environment.yml",
         "dependencies:\n  - pip:\n    - --find-links ⟦NPU905:https://a.b/jax-releases/jax_cuda_releases.html⟧",
@@ -552,6 +553,7 @@ NOT_OTHER = [
         "pyproject.toml",
         '[dependency-groups]\ncuda = ["flash-attn"]\n[tool.uv]\ndefault-groups = ["dev"]',
     ),
+    ("a.json", '{"device": "cuda", "git_commit": "1a", "final_loss": 0.5}'),
     ("pyproject.toml", '[tool.x]\nkeywords = ["cuda", "nccl"]'),
     ("requirements.txt", "torch==2.1.0\n# torch==2.1.0+cu118\nflash-attn-npu"),
     ("a.yaml", "args:\n  --tensor-model-parallel-size: 1\n  --distributed-backend: nccl"),

@@ -122,6 +122,8 @@ def represents(node: ast.expr, word: Word, scope: Scope) -> bool:
         if isinstance(callee, ast.Attribute) and callee.attr in _STRING_METHODS:
             return represents(callee.value, word, scope)
         called = last_identifier(callee)
+        if called == "get" and node.args and _matches(word.identifier, node.args[0]):
+            return True  # `settings.get("device")`
         if called in ("str", "getattr") and node.args:
             return any(
                 represents(argument, word, scope) or _matches(word.identifier, argument)

@@ -15,7 +15,8 @@ class FunctionNames:
     """Names of a function by what is done with them.
 
     Attributes:
-        refused: What decides only whether it raises: `if "x" in name: raise ...`.
+        refused: What decides only whether it raises, and not by being absent:
+            `if "x" in name: raise ...`.
         chosen_by: What only chooses between two values: `a if name else b`.
         of_device: What was assigned a comparison of the device type with CUDA.
     """
@@ -39,7 +40,8 @@ def names_in(function: Function) -> FunctionNames:
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
             loads.setdefault(part.id, set()).add(part)
         elif isinstance(part, ast.If) and isinstance(part.body[-1], ast.Raise):
-            refusals.update(nodes_below(part.test))
+            if not any(map(_asks_for_absence, nodes_below(part.test))):
+                refusals.update(nodes_below(part.test))
         elif isinstance(part, ast.IfExp):
             choices.update(nodes_below(part.test))
         elif isinstance(part, ast.Assign) and any(map(_checks_for_cuda, nodes_below(part.value))):
@@ -63,6 +65,18 @@ def assignments(function: Function | ast.Lambda) -> dict[Place, ast.Assign]:
     """The assignments of a function by where they end."""
     parts = (part for part in nodes_below(function) if isinstance(part, ast.Assign))
     return {(part.end_lineno or 0, part.end_col_offset or 0): part for part in parts}
+
+
+def _asks_for_absence(node: ast.AST) -> bool:
+    """`not name`, `name is None`, `name == ""`, `len(name) != 1`."""
+    if isinstance(node, ast.UnaryOp):
+        return isinstance(node.op, ast.Not)
+    if not isinstance(node, ast.Compare):
+        return False
+    other = node.comparators[0]
+    if isinstance(node.ops[0], ast.NotEq):
+        return True
+    return isinstance(node.ops[0], (ast.Is, ast.Eq)) and getattr(other, "value", 0) in (None, "")
 
 
 def _checks_for_cuda(node: ast.AST) -> bool:

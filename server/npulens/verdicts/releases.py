@@ -40,12 +40,27 @@ def by_release(test: ast.Call | ast.Compare, release: TorchVersion) -> Answer:
         given = _version_of(test.comparators[0])
     if compare is None or not given:
         return UNKNOWN
+    if isinstance(test, ast.Compare) and (part := _part_of(test.left)) is not None:
+        numbers = (*release,)[part : part + 1]
+        is_known = part > 0 and len(given) == 1 and numbers != given
+        return Answer(compare(numbers, given), "older-torch", test) if is_known else UNKNOWN
     target: tuple[int, ...] = (*release,)[: len(given)]
     if len(given) < 2 and given[0] > 9:
         return UNKNOWN
     if given[: len(target)] == target:
         return UNKNOWN
     return Answer(bool(compare(target, given)), "older-torch", test)
+
+
+def _part_of(node: ast.expr) -> int | None:
+    """Which number of a release is taken: 1 of `int(torch.__version__.split(".")[1])`."""
+    for each in nodes_below(node):
+        if isinstance(each, ast.Subscript) and isinstance(each.slice, ast.Constant):
+            index = each.slice.value
+            return index if isinstance(index, int) and index > 0 else None
+        if isinstance(each, ast.Attribute) and each.attr == "minor":
+            return 1
+    return None
 
 
 def _by_exact_release(test: ast.Compare, release: TorchVersion) -> Answer:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from itertools import zip_longest
 
 from npulens.catalog.name_expressions import LONGEST_VALUE
@@ -50,13 +51,33 @@ _TARGET_KEYS = frozenset({"_target_", "class_path", "_component_", "target"})
 _CONTAINER_KEYS = frozenset({"runargs", "docker_args"})
 _IN_MATRIX = re.compile(r"(pytorch|torch|torchvision|torchaudio|python)(?:[_-]?version)?s?")
 _RELEASE = re.compile(r"\d+(?:\.\d+)+")
+_RECORD = re.compile(
+    r"(?:elapsed|wall_?time|duration)(?:_s(?:ec(?:onds)?)?|_ms)?|timestamp|hostname"
+    r"|(?:created|started|finished|generated)_?at|git_?(?:sha|commit|hash)|(?:\w+_)?sha256"
+    r"|(?:torch|cuda|python)_version|gpu_name|peak_\w*mem\w*"
+    r"|(?:best|final|test|val|eval)_(?:acc(?:uracy)?|loss|f1|auc|metric|epoch)"
+)
+"""Keys of what runs write down; one of them alone may be a setting."""
+_RECORD_KEYS = 2
 _NEXT_GROUP = re.compile(r"\n[ \t]*-[ \t]|\}")
 _ASSIGNED = re.compile(r"[A-Z][A-Z0-9_]{3,}(?==|\Z)")
 
 
 def configuration_findings(report: LaunchReport, kind: Kind, path: str) -> None:
-    """Report what a file of settings holds."""
+    """Report what a file of settings holds; what a run left behind needs nothing."""
     settings = list(SETTINGS[kind](report.text))
+    is_record = kind is Kind.JSON and _is_record(settings)
+    with report.settling("file-role") if is_record else nullcontext():
+        _all_findings(report, settings, kind, path)
+
+
+def _is_record(settings: Sequence[Setting]) -> bool:
+    """Whether a file says what a run did: how long it took, how well, with which files."""
+    keys = {setting.key.lower() for setting in settings}
+    return sum(_RECORD.fullmatch(key) is not None for key in keys) >= _RECORD_KEYS
+
+
+def _all_findings(report: LaunchReport, settings: Sequence[Setting], kind: Kind, path: str) -> None:
     of_tests = FileRole.IN_TESTS in file_role(path)
     for words in _lists(settings):
         command_words(report, words)

@@ -114,6 +114,7 @@ _TABLE: tuple[tuple[Check, tuple[type[ast.AST], ...]], ...] = (
     (batch_scripts.formatted, (ast.JoinedStr,)),
     (batch_scripts.constant, (ast.Constant,)),
     (batch_scripts.submitted, (ast.Call,)),
+    (batch_scripts.listed, (ast.List, ast.Tuple)),
     (kernel_texts.constant, (ast.Constant,)),
     (checkpoints.loaded, (ast.Call,)),
     (ray_resources.requested, (ast.Call,)),

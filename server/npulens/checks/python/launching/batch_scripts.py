@@ -2,7 +2,7 @@
 
 import ast
 import re
-from itertools import takewhile
+from itertools import pairwise, takewhile
 
 from npulens.catalog.tables import Place
 from npulens.checks.context import Context
@@ -69,6 +69,25 @@ def _option(text: str, node: ast.Constant, context: Context) -> None:
         report = LaunchReport(context.code.text, context.catalogue, style=context.target.style)
         report.look_up(Place.OPTION, match["name"].replace("-", "_"), match["value"], span, span)
         take_over(report.finish(), context)
+
+
+def listed(node: ast.List | ast.Tuple, scope: Scope, context: Context) -> None:
+    """`["--device", "cuda"]`: words of a command, wherever it is run."""
+    for name, value in pairwise(node.elts):
+        words = [getattr(each, "value", None) for each in (name, value)]
+        if words[1] not in ("cuda", "nccl") or not str(words[0]).startswith("--"):
+            continue
+        span = _inside(value, context)
+        if span not in context.reported.spans:
+            report = LaunchReport(context.code.text, context.catalogue, style=context.target.style)
+            option = str(words[0]).lstrip("-").replace("-", "_")
+            report.look_up(Place.OPTION, option, str(words[1]), span, span)
+            take_over(report.finish(), context)
+
+
+def _inside(node: ast.expr, context: Context) -> Span:
+    start, end = context.span(node)
+    return Span(start + 1, end - 1)
 
 
 def submitted(node: ast.Call, scope: Scope, context: Context) -> None:
