@@ -22,6 +22,11 @@ from helpers import check
         "    if seen is None:\n        raise RuntimeError\n",
         "import os\ndef f():\n    seen = os.environ.get('CUDA_VISIBLE_DEVICES', '')\n"
         "    if ',' in seen:\n        raise RuntimeError\n",
+        # the text of an error
+        "def f():\n    try:\n        g()\n    except RuntimeError as error:\n"
+        "        text = str(error)\n        if ⟦NPU111:'cuda'⟧ in text or 'cudnn' in text:\n"
+        "            return\n        return ⟦NPU111:'CUDA'⟧ in str(error)\n",
+        "def f(text):\n    return 'cuda' in text\n",
         # a device by its key
         "def f(settings):\n    return settings.get('device') == ⟦NPU111:'cuda'⟧\n",
         "def f(settings):\n    return settings.get('maker') == 'cuda'\n",
