@@ -295,6 +295,44 @@ def test_what_is_not_understood_is_refused_with_its_line(
     assert (found.value.line, reason in found.value.text.en) == (line, True)
 
 
+HELPER = """
+import torch
+accumulate = 8
+model = torch.nn.Linear(2, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+def go_back(x):
+    loss = model(x).sum()
+    loss.backward()
+    return loss
+for i, x in enumerate(loader):
+    optimizer.zero_grad()
+    loss = go_back(x)
+    optimizer.step()
+"""
+SPLIT = """    for part in x:
+        loss = go_back(part)
+"""
+COUNTED = "    if (i + 1) % accumulate == 0:\n        optimizer.step()\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "times"),
+    [
+        (HELPER, "1"),
+        (HELPER.replace("    optimizer.step()\n", COUNTED), "8"),
+        (HELPER.replace("    loss = go_back(x)\n", SPLIT), None),
+        (HELPER.replace("    optimizer.step()\n", COUNTED).replace("= 8", "= given"), None),
+    ],
+)
+def test_how_often_gradients_are_added_up(text: str, times: str | None) -> None:
+    if times is None:
+        with pytest.raises(UnclearError) as refused:
+            put_in(text, "monitor")
+        assert "added up" in refused.value.text.en
+    else:
+        assert f"grad_acc_steps={times})" in put_in(text, "monitor")
+
+
 def test_a_refusal_changes_nothing(here: Path) -> None:
     (here / "train.py").write_text("print(1)\n")
     code, out, errors = invoke("instrument", "dump", "train.py")

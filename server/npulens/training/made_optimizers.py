@@ -1,14 +1,16 @@
 """The optimizers of a script: what makes them, and whose parameters they are given."""
 
 import ast
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from npulens.syntax.meanings import Instance, resolve
 from npulens.syntax.walking import nodes_below
-from npulens.training.call_sites import CallSites, Site
+from npulens.training.call_sites import CallSites, Loop, Site
 from npulens.training.flow import Flow
 from npulens.training.participants import base_of, holders, owners_of_parameters
 from npulens.training.step_loops import StepLoop
+from npulens.training.updates import Update
 
 _SHARED = (ast.ClassDef, ast.Module)
 """What has variables that all its functions know."""
@@ -100,7 +102,7 @@ def _name_here(model: ast.expr, site: Site, flow: Flow) -> str | None:
     return held.pop() if len(held) == 1 else None
 
 
-def accumulation(step: StepLoop) -> str | None:
+def accumulation(step: StepLoop, sites: CallSites) -> str | None:
     """How many times gradients are added up for an update, as it is written; `None` if unclear.
 
     `1` where each backward pass is followed by an update, `n` of `if (i + 1) % n == 0:`.
@@ -110,10 +112,26 @@ def accumulation(step: StepLoop) -> str | None:
             if isinstance(statement, ast.If) and statement.lineno > step.loop.lineno:
                 found = _every(statement.test)
                 if found is not None:
-                    return found if found.isdigit() else None
-    innermost = {b.site.loops for b in step.backwards}
-    updated = {u.site.loops for u in step.updates}
-    return "1" if innermost <= updated or not innermost else None
+                    return found if found.isdigit() else _constant(found, update, sites)
+    going_back = {each for b in step.backwards for each in _loops_within(step, b.site, sites)}
+    updated = {each for u in step.updates for each in _loops_within(step, u.site, sites)}
+    return "1" if going_back <= updated else None
+
+
+def _loops_within(step: StepLoop, site: Site, sites: CallSites) -> Iterator[tuple[Loop, ...]]:
+    """The loops from that of the steps to a call, on each way that leads there."""
+    for path in sites.paths_to(site):
+        if step.loop in path.loops:
+            yield path.loops[path.loops.index(step.loop) :]
+
+
+def _constant(name: str, update: Update, sites: CallSites) -> str | None:
+    """The number that a name of the module stands for, if it is assigned once."""
+    body = sites.program.body_of(sites.program.module_at(update.site.scope))
+    assigned = [s for s in body if isinstance(s, ast.Assign) and ast.unparse(s.targets[0]) == name]
+    value = assigned[0].value if len(assigned) == 1 else None
+    number = getattr(value, "value", None)
+    return str(number) if isinstance(number, int) and number > 0 else None
 
 
 def _every(test: ast.expr) -> str | None:

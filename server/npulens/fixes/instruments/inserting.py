@@ -149,10 +149,11 @@ def _prepared(
 
 def _accumulation(training: TrainingScript) -> str:
     """How many times gradients are added up before an update."""
-    for step in training.steps:
-        if accumulation(step) is None:
+    counted = [(step, accumulation(step, training.sites)) for step in training.steps]
+    for step, found in counted:
+        if found is None:
             raise UnclearError(step.loop.lineno, "instrument.accumulation")
-    return next((found for step in training.steps if (found := accumulation(step))), "1")
+    return next((found for _, found in counted if found is not None), "1")
 
 
 def _free_names(instrument: Instrument, text: str) -> Mapping[str, str]:
