@@ -57,6 +57,7 @@ _LOGICAL = (ast.BitAnd, ast.BitOr, ast.BitXor)
 _BRANCH_COST, _PRINT_COST = 45, 35
 _IN_PAIRS = {"values": 0, "indices": 1}
 """Parts of what `topk`, `sort` and `max` return."""
+_OF_PYTHON = frozenset({"int", "float", "bool", "str", "list", "tuple", "dict", "set"})
 _SAME = frozenset({"data", "real", "imag", "grad"})
 _TRUTH = Tensor(SCALAR, "bool", is_sure=False)
 """`x.any()` of what is very likely a tensor."""
@@ -124,10 +125,21 @@ class Expressions(Frame):
             definitions = self.session.definitions
             definitions.queried.update(definitions.classes)
             return False if lacks_flash(definitions.classes.values()) else None
+        if isinstance(node, ast.Call):
+            return self._is_instance(node)
         name, known = checked_parameter(node)
         if name in self.given and known is not None and is_given(self.names.get(name)):
             return known
         return of_framework(node)
+
+    def _is_instance(self, node: ast.Call) -> bool | None:
+        """`isinstance(x, list)` where `x` surely is a tensor."""
+        match node:
+            case ast.Call(ast.Name("isinstance"), [ast.Name(name), kind]):
+                value = self.named(name)
+                is_tensor = isinstance(value, Tensor) and value.is_sure
+                return False if is_tensor and are_of_python(kind) else None
+        return None
 
     # Kinds of expressions
 
@@ -193,7 +205,24 @@ class Expressions(Frame):
         return UNKNOWN
 
     def _binary(self, node: ast.BinOp) -> Value:
-        return self.operated(node, self.read(node.left), self.read(node.right))
+        first, second = self.read(node.left), self.read(node.right)
+        if _is_text(node.left):
+            if isinstance(node.op, ast.Mod):
+                self._formatted(node, second)
+            return FOREIGN
+        return self.operated(node, first, second)
+
+    def _formatted(self, node: ast.BinOp, given: Value) -> None:
+        """`"%.3f %d" % (loss, step)`, which reads what it writes."""
+        values: list[Value] = [given]
+        if isinstance(node.right, ast.Tuple):
+            values = [
+                element_of(self.read(each.value))
+                if isinstance(each, ast.Starred)
+                else self.read(each)
+                for each in node.right.elts
+            ]
+        self.host_reads(node, values, message("shape.stay"), _PRINT_COST)
 
     def operated(self, node: ast.BinOp | ast.AugAssign, first: Value, second: Value) -> Value:
         """What an arithmetic operator makes of two values."""
@@ -266,7 +295,7 @@ class Expressions(Frame):
             if self.settled(value) is isinstance(node.op, ast.Or):
                 return CONSTANT
         last = self.read(node.values[-1])
-        return last if isinstance(last, Number) else UNKNOWN
+        return last if isinstance(last, (Number, Tensor)) else UNKNOWN
 
     def _conditional(self, node: ast.IfExp) -> Value:
         self.decide(node.test)
@@ -315,7 +344,9 @@ class Expressions(Frame):
 
     def shown(self, node: ast.expr) -> None:
         """A value that is turned into text: of a tensor it is read."""
-        self.host_reads(node, [self.read(node)], message("shape.stay"), _PRINT_COST)
+        value = self.read(node)
+        values = value.parts if isinstance(value, (Items, Table)) else [value]
+        self.host_reads(node, values, message("shape.stay"), _PRINT_COST)
 
     def _comprehension(self, node: Comprehension) -> Value:
         before, known = dict(self.names), self.known
@@ -371,12 +402,30 @@ class Expressions(Frame):
         return value
 
     def _passed_on(self, node: ast.Starred | ast.Await | ast.Yield | ast.YieldFrom) -> Value:
-        self.read(node.value)
+        value = self.read(node.value)
+        if isinstance(node, (ast.Yield, ast.YieldFrom)):
+            self.yielded.append(element_of(value) if isinstance(node, ast.YieldFrom) else value)
         return UNKNOWN
 
     def bind(self, target: ast.expr, value: Value) -> None:
         """Assign a value; see `shape_statements.py`."""
         raise NotImplementedError
+
+
+def are_of_python(node: ast.expr) -> bool:
+    """Whether types are those of values that Python has."""
+    if isinstance(node, ast.Tuple):
+        return bool(node.elts) and all(map(are_of_python, node.elts))
+    return isinstance(node, ast.Name) and node.id in _OF_PYTHON
+
+
+def _is_text(node: ast.expr) -> bool:
+    """Whether an expression is text that is written, or put together of some."""
+    while isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Mult, ast.Mod)):
+        node = node.left
+    return isinstance(node, ast.JoinedStr) or (
+        isinstance(node, ast.Constant) and isinstance(node.value, str)
+    )
 
 
 def _is_unknown_or_number(value: Value) -> bool:

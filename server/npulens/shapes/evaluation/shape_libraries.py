@@ -10,6 +10,7 @@ from npulens.shapes.evaluation.builtins import of_math
 from npulens.shapes.evaluation.elsewhere import depends_on_shape, value_of
 from npulens.shapes.evaluation.indexing import Indexing
 from npulens.shapes.evaluation.optional import is_given
+from npulens.shapes.evaluation.shape_frames import is_wrapper
 from npulens.shapes.evaluation.tensor_evidence import KINDS
 from npulens.shapes.operators.factories import (
     FACTORIES,
@@ -91,19 +92,16 @@ class Libraries(Indexing):
             return RANDOM_NUMBER
         if name.startswith("math."):
             return of_math(self, node, call)
-        if name.startswith("torch.nn.") and short[:1].isupper():
-            if name == "torch.nn.Parameter":
-                return Tensor()
-            return FOREIGN if name == "torch.nn.Module" else Layer(name)
-        if name in _CONSTRUCTORS:
-            return Tensor(kind=_CONSTRUCTORS[name], on_host=True)
+        made = self._constructor(node, name, call)
+        if made is not UNKNOWN:
+            return made
         if name == "torch.device":
             return call.arguments[0] if call.arguments else FOREIGN
+        if name in ("copy.deepcopy", "copy.copy"):
+            return call.first
         if name in ("torch.utils.checkpoint.checkpoint", "functools.partial"):
             first, rest = call.first, list(call.arguments[1:])
             return self.run_closure(first, rest, {}) if isinstance(first, Closure) else UNKNOWN
-        if name in ("copy.deepcopy", "copy.copy"):
-            return call.first
         if name == PAD:
             return self.operator(node, call)
         if name.startswith("einops."):
@@ -112,8 +110,32 @@ class Libraries(Indexing):
             return self._torch(node, call)
         if name.startswith(("numpy.", "np.", "pandas.")):
             return ARRAY
+        if name.startswith("torch.distributed."):
+            self._exchanged(node)
         returned = self.session.elsewhere.find(name)
         return UNKNOWN if returned is None else self._returned(node, call, returned)
+
+    def _exchanged(self, node: ast.Call) -> None:
+        """What other processes send replaces what tensors were made of."""
+        for argument in node.args:
+            value = self.read(argument) if isinstance(argument, ast.Name) else UNKNOWN
+            if isinstance(value, Items) and isinstance(value.each, Tensor):
+                value = Items(value.each._replace(is_fixed=False), None, value.sources)
+            elif isinstance(value, Tensor):
+                value = value._replace(is_fixed=False)
+            if isinstance(argument, ast.Name) and value is not UNKNOWN:
+                self.names[argument.id] = value
+
+    def _constructor(self, node: ast.Call, name: str, call: Applied) -> Value:
+        """A layer, a parameter, a module in another form, or a tensor on the host."""
+        if isinstance(call.first, Layer) and is_wrapper(node.func, self.function):
+            return call.first
+        if name.startswith("torch.nn.") and name.rpartition(".")[2][:1].isupper():
+            if name == "torch.nn.Parameter":
+                return Tensor()
+            return FOREIGN if name == "torch.nn.Module" else Layer(name)
+        kind = _CONSTRUCTORS.get(name)
+        return UNKNOWN if kind is None else Tensor(kind=kind, on_host=True)
 
     def _returned(self, node: ast.Call, call: Applied, returned: ReturnedShape) -> Value:
         """What a function of another module returns, whose shape depends on data."""
@@ -221,6 +243,29 @@ class Libraries(Indexing):
             found = self.sized_by_data(node, synchronizes=bool(read), is_sure=is_sure)
             made_dynamic = Number("?", found)
             call.arguments = [self._sized(value, made_dynamic) for value in call.arguments]
+
+    def check_lengths(self, node: ast.Call, call: Applied, *, of_numbers: bool) -> None:
+        """Lengths that a method is given: tensors that are read for them, numbers that were.
+
+        Numbers count if `of_numbers`; a tensor may have had such a length before.
+        """
+        flat = [
+            part
+            for value in (*call.arguments, *call.keywords.values())
+            for part in (value.parts if isinstance(value, Items) else (value,))
+        ]
+        tensors = [value for value in flat if on_device(value) and value.kind != "bool"]
+        numbers = [
+            value
+            for value in flat
+            if of_numbers and isinstance(value, Number) and self.are_values(value.sources)
+        ]
+        if not tensors and not numbers:
+            return
+        is_sure = bool(tensors) or any(self.are_sure(number.sources) for number in numbers)
+        found = self.sized_by_data(node, synchronizes=bool(tensors), is_sure=is_sure)
+        dynamic = Number("?", found)
+        call.arguments = [self._sized(value, dynamic) for value in call.arguments]
 
     def configured(self, node: ast.Call, made_of: Tensor) -> Tensor:
         """A tensor that was made of numbers, which are fixed if the configuration has them."""

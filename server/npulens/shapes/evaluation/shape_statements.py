@@ -10,29 +10,35 @@ from npulens.graphs.definitions import FunctionHere, is_generator, nested_functi
 from npulens.shapes.evaluation.binding import Binding
 from npulens.shapes.evaluation.callers import any_tested, given_parameters, none_tested
 from npulens.shapes.evaluation.host_results import returns_array
+from npulens.shapes.evaluation.loops import iterated, reads_elements
 from npulens.shapes.evaluation.optional import given_of, is_optional
 from npulens.shapes.evaluation.rare_arms import is_failure, is_rare_test, is_want_of_memory
 from npulens.shapes.evaluation.shape_frames import ExhaustedError, Result, Session
 from npulens.shapes.evaluation.tensor_evidence import parameters
 from npulens.shapes.evaluation.tensor_growth import GROWTH_COST, JOINS, grows, only_collects, users
 from npulens.shapes.values.events import copy_of
-from npulens.shapes.values.shape_rules import GROWING_TENSOR
+from npulens.shapes.values.shape_rules import GROWING_TENSOR, HOST_READ
 from npulens.shapes.values.shape_values import (
     FOREIGN,
     NOTHING,
     UNKNOWN,
     Closure,
     Foreign,
+    Items,
     Number,
     Tensor,
     Value,
     any_of,
+    are_deep,
     either,
     element_of,
     length_of,
+    may_be_on_device,
+    on_device,
 )
 from npulens.syntax.values import last_name
 
+_READ_COST = 40
 _PASSES = 2
 """A loop is evaluated so many times; what a third turn would add is rare."""
 _MOST_SHARED = 200
@@ -195,7 +201,7 @@ class Statements(Binding):
     def _for(self, node: ast.For | ast.AsyncFor) -> bool:
         values = self.read(node.iter)
         sources = length_of(values)
-        depth = len(self.control)
+        depth, known = len(self.control), len(self.session.recorder.log)
         if sources:
             self.control.append(sources)
         first: Names | None = None
@@ -207,8 +213,20 @@ class Statements(Binding):
             first = dict(self.names)
             self._turn(node, before)
         del self.control[depth:]
+        self._one_by_one(node, known)
         self.block(node.orelse)
         return True
+
+    def _one_by_one(self, node: ast.For | ast.AsyncFor, known: int) -> None:
+        """A loop over a tensor whose elements are read in it, one after the other.
+
+        What happened in the loop is what the recorder noted since it had `known` events.
+        """
+        tensors = [part for part in iterated(node.iter) if may_be_on_device(self.read(part))]
+        if tensors and reads_elements(node, self.session.recorder.log[known:], self.function):
+            is_sure = any(on_device(self.read(part)) for part in tensors)
+            advice = message("shape.read-once")
+            self.report(HOST_READ, tensors[0], advice, _READ_COST, is_sure=is_sure)
 
     def _while(self, node: ast.While) -> bool:
         depth = len(self.control)
@@ -352,11 +370,15 @@ def evaluate(
     """Evaluate a function whose parameters hold what the names say; what it returns."""
     session.check_cancelled()
     session.active.append(function.node)
+    frame = Statements(session, function, dict(names), given)
     try:
-        result = Statements(session, function, dict(names), given).run()
+        result = frame.run()
     finally:
         session.active.pop()
-    return UNKNOWN if is_generator(function) else result
+    if not is_generator(function):
+        return result
+    is_plain = frame.yielded and not function.decorators and not are_deep(frame.yielded)
+    return Items(any_of(frame.yielded)) if is_plain else UNKNOWN
 
 
 def _merged(first: Names, second: Names) -> Names:

@@ -1,7 +1,7 @@
 """What the text of a function shows of its names: which are tensors, and which are arrays."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from npulens.shapes.values.shape_values import (
@@ -42,6 +42,7 @@ _OF_ARRAYS = frozenset({"astype", "copy"})
 KINDS = {"BoolTensor": "bool", "LongTensor": "int", "IntTensor": "int", "FloatTensor": "float"}
 _OF_MODULES = frozenset(
     {"parameters", "named_parameters", "state_dict", "load_state_dict", "modules", "named_modules"}
+    | {"train", "eval"}
 )
 """Attributes that tensors lack, though some of the others are theirs too."""
 _LISTS = frozenset({"List", "list", "Sequence", "Tuple", "tuple", "Iterable", "OptMultiList"})
@@ -68,10 +69,14 @@ class Known(NamedTuple):
     Attributes:
         tensors: It checks for what only tensors have, or passes them to what takes tensors.
         arrays: It calls what arrays have and tensors lack.
+        modules: It calls what modules have and tensors lack, such as `eval()`.
+        scalars: A backward pass begins at them, so they are tensors of one element.
     """
 
     tensors: frozenset[str]
     arrays: frozenset[str]
+    modules: frozenset[str]
+    scalars: frozenset[str]
 
 
 @once_by_node
@@ -82,6 +87,7 @@ def known_names(node: ast.AST) -> Known:
     modules: set[Name | None] = set()
     own: list[tuple[Comprehension | ast.Lambda, frozenset[str]]] = []
     engines: set[ast.AST] = set()
+    scalars: set[Name | None] = set()
     part: Any
     for part in inner_nodes(node):
         kind = part.__class__  # this loop sees every node of a function
@@ -94,8 +100,10 @@ def known_names(node: ast.AST) -> Known:
                 modules.add(dotted_name(part.value))
             elif kind is ast.Attribute and part.attr in _OF_ARRAYS:
                 arrays.add(getattr(part.value, "id", ""))
-            if kind is ast.Call and part.args and getattr(part.func, "attr", "") == "backward":
-                engines.add(part)  # `engine.backward(loss)`
+            if kind is ast.Call and getattr(part.func, "attr", "") == "backward":
+                scalars.add(dotted_name(_differentiated(part)))
+                if part.args:
+                    engines.add(part)  # `engine.backward(loss)`
         elif kind is ast.Lambda:
             own.append((part, frozenset(each.arg for each in part.args.args)))
         elif kind in _COMPREHENSIONS and part is not node:
@@ -107,8 +115,23 @@ def known_names(node: ast.AST) -> Known:
             for part in inner_nodes(comprehension):
                 if part in found and found[part].root in targets:
                     del found[part]
-    tensors = (".".join((n.root, *n.path)) for n in found.values() if n not in modules)
-    return Known(frozenset(tensors), frozenset(arrays) - {""})
+    tensors = (name for name in found.values() if name not in modules)
+    return Known(_written(tensors), frozenset(arrays) - {""}, _written(modules), _written(scalars))
+
+
+def _written(names: Iterable[Name | None]) -> frozenset[str]:
+    return frozenset(".".join((name.root, *name.path)) for name in names if name is not None)
+
+
+def _differentiated(call: Any) -> ast.expr:
+    """Where a backward pass begins: `loss` of `loss.backward()` and `engine.backward(loss)`."""
+    node: ast.expr = call.args[0] if call.args else call.func.value
+    match node:
+        case ast.Call(ast.Attribute(attr="scale"), [scaled]):
+            return scaled
+        case ast.BinOp(left, ast.Div() | ast.Mult()):
+            return left
+    return node
 
 
 def targets_of(node: Comprehension) -> frozenset[str]:
