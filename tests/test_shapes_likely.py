@@ -172,7 +172,7 @@ CASES: dict[str, tuple[str, list[str], list[str]]] = {
             for height, width in shapes:
                 yield torch.linspace(0, height - 1, height), torch.arange(width)
         """,
-        ["torch.linspace(0, height - 1, height)", "torch.arange(width)"],
+        ["shapes", "torch.linspace(0, height - 1, height)", "torch.arange(width)"],
         [],
     ),
     "lengths that a forward pass is given": (
@@ -184,7 +184,7 @@ CASES: dict[str, tuple[str, list[str], list[str]]] = {
                 return torch.arange(j), torch.ones(i, 4), [0 for _ in range(i)]
         """,
         [],
-        ["range(height)"],
+        ["shapes", "range(height)"],
     ),
     "graphs": (
         """

@@ -137,6 +137,9 @@ class Indexing(Expressions):
             elif index == POSSIBLE_MASK and not owner.on_host:
                 is_many = isinstance(value, Tensor)
                 self._stored_by_mask(target, is_many, is_whole=False, is_sure=owner.is_sure)
+            elif not owner.on_host and self._sounds_like_mask(part):
+                is_many = isinstance(value, Tensor)
+                self._stored_by_mask(target, is_many, is_whole=False, is_sure=False)
             elif _is_number_of_device(index) and not has_waited:
                 self.report(HOST_READ, part, message("shape.gather"), _READ_COST)
                 has_waited = True

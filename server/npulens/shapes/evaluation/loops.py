@@ -6,9 +6,20 @@ from collections.abc import Iterable, Iterator
 from npulens.graphs.definitions import FunctionHere, inner_statements
 from npulens.shapes.values.events import Event
 from npulens.shapes.values.shape_rules import BRANCH, HOST_READ, SIZE_FROM_DATA
+from npulens.syntax.by_node import once_by_node
 from npulens.syntax.walking import nodes_below
 
 _READING = frozenset({HOST_READ, BRANCH, SIZE_FROM_DATA})
+
+
+@once_by_node
+def names_read(loop: ast.For | ast.AsyncFor | ast.While) -> frozenset[str]:
+    """The names that a loop reads, but for those that it only adds to."""
+    return frozenset(
+        part.id
+        for part in nodes_below(loop)
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)
+    )
 
 
 def iterated(node: ast.expr) -> Iterator[ast.expr]:

@@ -9,7 +9,7 @@ from npulens.shapes.evaluation.callers import named_parameters
 from npulens.shapes.evaluation.indexing import entry_of
 from npulens.shapes.evaluation.shape_frames import KEEPING, MAX_CALLS, MAX_DEPTH, PassedArguments
 from npulens.shapes.evaluation.shape_libraries import Libraries
-from npulens.shapes.evaluation.tensor_evidence import TENSOR_METHODS
+from npulens.shapes.evaluation.tensor_evidence import OF_MODULES, TENSOR_METHODS
 from npulens.shapes.operators.factories import NEW, is_host_device, kind_of_type, made
 from npulens.shapes.operators.layers import layer_result
 from npulens.shapes.operators.shape_operators import TRANSFERS
@@ -123,7 +123,10 @@ class Calls(Libraries):
             if method is not None:
                 return self._own(node, method, is_of_self=method.owner is owner)
             return self._called(node, self._attribute(callee))
+        is_behind = self.behind is node
+        self.behind = None if callee.attr in OF_MODULES else callee.value
         value = self.read(callee.value)
+        self.behind = node if is_behind else None
         shown = _shown_tensor(value, callee.attr)
         if shown is not None:
             result = self._of_tensor(node, callee, shown)
@@ -242,9 +245,9 @@ class Calls(Libraries):
         if name == "cpu" or any(is_host_device(each) for each in given):
             entry = self.session.methods.get("cpu")
             if entry is not None and not value.on_host and "non_blocking" not in call.keywords:
-                found = self.report(
-                    HOST_READ, node, entry.advice, entry.cost, is_sure=value.is_sure
-                )
+                # Behind `x.cpu()` nothing is read of a module, which would be kept.
+                is_sure = value.is_sure or (name == "cpu" and node is self.behind)
+                found = self.report(HOST_READ, node, entry.advice, entry.cost, is_sure=is_sure)
                 return value._replace(on_host=True, copied=found)
             return value._replace(on_host=True)
         kind = next(filter(None, map(kind_of_type, given)), "")
@@ -387,6 +390,8 @@ def _shown_tensor(value: Value, method: str) -> Tensor | None:
     if value == POSSIBLE_MASK and method in _OF_MASKS:
         return Tensor(kind="bool")
     is_shown = value in (UNKNOWN, POSSIBLE_MASK) and method in _OF_TENSORS_OR_ARRAYS
+    # No number of Python has these: another function has put something else there.
+    is_shown = is_shown or (isinstance(value, Number) and method in ("item", "cpu", "backward"))
     return LIKELY if is_shown else None
 
 

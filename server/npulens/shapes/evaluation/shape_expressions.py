@@ -13,7 +13,12 @@ from npulens.shapes.evaluation.decided_conditions import (
 )
 from npulens.shapes.evaluation.optional import checked_parameter, is_given
 from npulens.shapes.evaluation.shape_frames import MAX_STEPS, MAX_TOTAL, ExhaustedError, Frame
-from npulens.shapes.evaluation.tensor_evidence import Comprehension, known_names, targets_of
+from npulens.shapes.evaluation.tensor_evidence import (
+    OF_MODULES,
+    Comprehension,
+    known_names,
+    targets_of,
+)
 from npulens.shapes.operators.shape_operators import apply_operator
 from npulens.shapes.values.applied import Applied
 from npulens.shapes.values.arithmetic import kind_of, of_numbers, put_together
@@ -172,8 +177,10 @@ class Expressions(Frame):
             found = self.qualified(node)
             if found:
                 return Foreign(found)
+            self.behind = None if node.attr in OF_MODULES else node.value
             value = self._part(self.read(node.value), node.attr)
             return self.named(written) if value is UNKNOWN else value
+        self.behind = None if node.attr in OF_MODULES else node.value
         return self._part(self.read(node.value), node.attr)
 
     def _part(self, owner: Value, attribute: str) -> Value:

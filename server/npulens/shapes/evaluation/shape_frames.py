@@ -169,6 +169,7 @@ class Frame:
         leaving: The values of names where the current loop was left early.
         around: The loops around the current statement.
         rare: How many conditions around are met every so many steps only.
+        behind: The call behind which an attribute is read.
     """
 
     session: Session
@@ -182,6 +183,7 @@ class Frame:
     leaving: list[dict[str, Value]] = field(default_factory=list)
     around: list[ast.stmt] = field(default_factory=list)
     rare: int = 0
+    behind: ast.expr | None = None
     steps: int = 0
     depth: int = 0
 

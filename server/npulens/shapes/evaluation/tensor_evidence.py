@@ -21,7 +21,7 @@ from npulens.syntax.values import Name, dotted_name, last_name
 from npulens.syntax.walking import inner_nodes, nodes_below
 
 Comprehension = ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp
-_COMPREHENSIONS = frozenset({ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp})
+_WITH_OWN_NAMES = frozenset({ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp, ast.Lambda})
 _METHOD_NAMES = (
     "bool unsqueeze view detach permute softmax log_softmax sigmoid masked_fill masked_fill_ "
     "scatter_ "
@@ -40,7 +40,7 @@ _PROPERTIES = frozenset({"is_cuda", "is_npu", "requires_grad", "grad_fn"})
 _OF_ARRAYS = frozenset({"astype", "copy"})
 """Methods that arrays of NumPy and tables have, and tensors have not."""
 KINDS = {"BoolTensor": "bool", "LongTensor": "int", "IntTensor": "int", "FloatTensor": "float"}
-_OF_MODULES = frozenset(
+OF_MODULES = frozenset(
     {"parameters", "named_parameters", "state_dict", "load_state_dict", "modules", "named_modules"}
     | {"train", "eval"}
 )
@@ -96,7 +96,7 @@ def known_names(node: ast.AST) -> Known:
             name = None if owner is None else dotted_name(owner)
             if name is not None and name.root not in ("torch", "F", "np", "nn"):
                 found[part] = name
-            elif kind is ast.Attribute and part.attr in _OF_MODULES:
+            elif kind is ast.Attribute and part.attr in OF_MODULES:
                 modules.add(dotted_name(part.value))
             elif kind is ast.Attribute and part.attr in _OF_ARRAYS:
                 arrays.add(getattr(part.value, "id", ""))
@@ -104,10 +104,10 @@ def known_names(node: ast.AST) -> Known:
                 scalars.add(dotted_name(_differentiated(part)))
                 if part.args:
                     engines.add(part)  # `engine.backward(loss)`
-        elif kind is ast.Lambda:
-            own.append((part, frozenset(each.arg for each in part.args.args)))
-        elif kind in _COMPREHENSIONS and part is not node:
-            own.append((part, targets_of(part)))
+        elif kind is ast.Expr:
+            modules.add(_moved_in_place(part))
+        elif kind in _WITH_OWN_NAMES and part is not node:
+            own.append((part, _own_names(part)))
     found = {part: name for part, name in found.items() if part not in engines}
     roots = {name.root for name in found.values()}
     for comprehension, targets in own:
@@ -123,6 +123,14 @@ def _written(names: Iterable[Name | None]) -> frozenset[str]:
     return frozenset(".".join((name.root, *name.path)) for name in names if name is not None)
 
 
+def _moved_in_place(node: Any) -> Name | None:
+    """`model` of the statement `model.cuda()`: of a tensor the copy would be lost."""
+    match node.value:
+        case ast.Call(ast.Attribute(owner, "cuda" | "npu" | "to" | "half" | "float" | "cpu")):
+            return dotted_name(owner)
+    return None
+
+
 def _differentiated(call: Any) -> ast.expr:
     """Where a backward pass begins: `loss` of `loss.backward()` and `engine.backward(loss)`."""
     node: ast.expr = call.args[0] if call.args else call.func.value
@@ -134,6 +142,13 @@ def _differentiated(call: Any) -> ast.expr:
     return node
 
 
+def _own_names(node: Comprehension | ast.Lambda) -> frozenset[str]:
+    """The names that a lambda or comprehension binds."""
+    if isinstance(node, ast.Lambda):
+        return frozenset(each.arg for each in node.args.args)
+    return targets_of(node)
+
+
 def targets_of(node: Comprehension) -> frozenset[str]:
     """The names that a comprehension binds, which are its own."""
     targets = (part for generator in node.generators for part in nodes_below(generator.target))
@@ -143,7 +158,9 @@ def targets_of(node: Comprehension) -> frozenset[str]:
 def _proven(node: Any) -> ast.expr | None:
     """What an attribute or call shows to be a tensor: the owner of `.unsqueeze`, `.sum(dim=1)`."""
     if node.__class__ is ast.Attribute:
-        return node.value if node.attr in _PROPERTIES else _copied(node.value)
+        if node.attr in _PROPERTIES:
+            return node.value
+        return None if node.attr in OF_MODULES else _copied(node.value)
     callee = node.func
     if not isinstance(callee, ast.Attribute):
         return None

@@ -27,8 +27,24 @@ _WORDS = (
     *("combinations", "one_hot", "lstsq", "pack_padded", "to_sparse", ".item(", ".tolist("),
     *(".cpu(", "allclose", ".equal(", "synchronize(", "error_if_nonfinite"),
     *("assert_close", "DataLoader(", "DataCollator", "pad_sequence(", "print(", " bool(", "(bool("),
-    *("float(torch.", "int(torch.", "int(t)", "timestep[0]", "multi_apply(", "math.sqrt("),
-    *(".data[0]", "add_scalar", "add_histogram(", "set_postfix(", "wandb.log(", "log_value("),
+    *(
+        "float(torch.",
+        "int(torch.",
+        "int(t)",
+        "timestep[0]",
+        "multi_apply(",
+        "math.sqrt(",
+        "linspace(",
+    ),
+    *(
+        "linspace(",
+        ".data[0]",
+        "add_scalar",
+        "add_histogram(",
+        "set_postfix(",
+        "wandb.log(",
+        "log_value(",
+    ),
 )
 """Of these one alone makes a function worth reading."""
 _COUNT = (
@@ -53,6 +69,8 @@ _OF_PYTORCH = re.compile(
     r"|compiler|overrides|utils|accelerator|amp|autograd|classes|ops|hip"
 )
 """Questions about PyTorch itself, answered on the host."""
+_READ_EACH = re.compile(r"\b(?:int|float)\([^()]{0,60}\Z")
+"""`int(x)` before the `for` of a comprehension."""
 _JOINING = frozenset({"cat", "concat", "concatenate", "hstack", "vstack", "stack"})
 _JOINS = re.compile(r" = torch\.(?:cat|concat|concatenate|hstack|vstack|stack)\(\s*[\[(]\s*")
 _JOINED = re.compile(r"(?:\w{1,60}\.)?\w{1,60}(?:\[[\w.\"']{1,60}\])?\Z")
@@ -109,6 +127,7 @@ class Sources:
             for place in words.places(word)
             if _OF_PYTORCH.match(text, place + len(word)) is None
         )
+        found += (p for p in words.places(") for ") if _READ_EACH.search(self._line(p)))
         if "interpolate(" in text:
             found += words.places("random.")
         found += self._growths()
