@@ -3,7 +3,8 @@
 import pytest
 
 from helpers import CATALOGUE, code
-from npulens.analysis import analyze_shapes
+from npulens.analysis import StatementCache, analyze, analyze_shapes
+from npulens.catalog.model import Target
 from npulens.text.document import Document
 
 HEAD = "import copy\nimport torch\nimport torch.distributed as dist\nimport torch.nn as nn\n\n\n"
@@ -43,7 +44,7 @@ CASES: dict[str, tuple[str, list[str], list[str]]] = {
             return result.points().cpu().numpy(), state
         """,
         ["result.points().cpu()"],
-        [],
+        ["model.cpu()"],
     ),
     "a model that is moved in place": (
         """
@@ -225,3 +226,21 @@ def test_what_is_read_and_where_sizes_are_from(name: str) -> None:
     found = sorted((each.hotspot for each in ranked), key=lambda hotspot: hotspot.span)
     assert [each.symbol for each in found if each.is_sure] == sure
     assert [each.symbol for each in found if not each.is_sure] == likely
+
+
+def test_a_caller_shows_what_a_method_is_given() -> None:
+    source = HEAD + code(
+        """
+        class Points(nn.Module):
+            def points(self, shapes):
+                for height, width in shapes:
+                    yield torch.linspace(0, 1, height)
+
+            def forward(self, x, sizes):
+                shapes = torch.as_tensor(sizes, device=x.device)
+                return list(self.points(shapes))
+        """
+    )
+    for cache in (None, StatementCache()):
+        found = analyze(Document("m.py", source), CATALOGUE, Target(), cache)
+        assert {f.rule.code for f in found} >= {"NPU804", "NPU805"}

@@ -17,7 +17,12 @@ from npulens.shapes.evaluation.callers import (
 from npulens.shapes.evaluation.host_results import returns_array
 from npulens.shapes.evaluation.loops import iterated, names_read, reads_elements
 from npulens.shapes.evaluation.optional import given_of, is_optional
-from npulens.shapes.evaluation.rare_arms import is_failure, is_rare_test, is_want_of_memory
+from npulens.shapes.evaluation.rare_arms import (
+    is_failure,
+    is_rare_test,
+    is_want_of_memory,
+    updates_weights,
+)
 from npulens.shapes.evaluation.shape_frames import MAX_STEPS, ExhaustedError, Result, Session
 from npulens.shapes.evaluation.tensor_evidence import parameters
 from npulens.shapes.evaluation.tensor_growth import GROWTH_COST, JOINS, grows, only_collects, users
@@ -168,7 +173,7 @@ class Statements(Binding):
         if sources:
             self.control.append(sources)
         # What is done before an error is raised is done once.
-        is_rare = is_rare_test(node.test, self.default_number)
+        is_rare = is_rare_test(node.test, self.default_number) and not updates_weights(node.body)
         is_rare = is_rare or isinstance(node.body[-1], ast.Raise)
         is_tensor, is_none = self._checked_for_tensor(node.test)
         self.names.update(dict.fromkeys(is_none, FOREIGN))
