@@ -25,7 +25,7 @@ from npulens.workspace.guiding.project_guide import CODE
 from npulens.workspace.settings.configuration import NOT_OVERRULED, SETTLED
 from npulens.workspace.settings.project_version import NEWEST, OLDEST
 from npulens.workspace.verifying.agreement import Agreement
-from npulens.workspace.verifying.npu_apis import FAILS, FALLS_BACK, MAY_FALL_BACK
+from npulens.workspace.verifying.npu_apis import FAILS, FALLS_BACK, MAY_FAIL, MAY_FALL_BACK
 from npulens.workspace.verifying.outcomes import Outcome, Status
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "schemas"
@@ -193,7 +193,7 @@ def or_null(schema: Schema) -> Schema:
 
 def verify_schema() -> Schema:
     text: Schema = {"type": "string"}
-    kinds = ["shape", "wait", FAILS, FALLS_BACK, MAY_FALL_BACK]
+    kinds = ["shape", "wait", FAILS, MAY_FAIL, FALLS_BACK, MAY_FALL_BACK, "type"]
     site = objects(
         {**PLACE, "name": text, "kind": {"enum": kinds}, "count": COUNT},
         optional=("cell", "kind"),
@@ -209,6 +209,7 @@ def verify_schema() -> Schema:
         "steps": COUNT,
         "largest": number,
         "problem": text,
+        "deciding": lists(text),
         "divergence": or_null(objects(divergence)),
     }
     failed = {"name": text, **PLACE, "outcome": one_of(Outcome), "message": text}

@@ -1,6 +1,7 @@
 """Migrates public scripts, trains them on the emulated NPU and writes what came of it.
 
-    python scripts/train_public.py CLONES [--packages FOLDER] [--only TEXT] [--results FILE [--new]]
+    python scripts/train_public.py CLONES [--packages FOLDER] [--only TEXT] [--modes MODE,MODE]
+        [--results FILE [--new]]
 
 CLONES holds clones of the projects in `public_scripts/scripts.json`, by their names without their
 owners. What is not there is skipped, and said. Each script is run by `npulens verify` four times:
@@ -20,7 +21,9 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +38,11 @@ MODES: Mapping[str, list[str]] = {
     "runtime-shim": ["--migration-style", "runtime-shim"],
 }
 """What is given to `npulens verify` for each column."""
+VARIABLES = {"runtime-shim": {"TORCH_NPU_DEVICE_CAPABILITY": "8.0"}}
+"""What is exported beside: libraries take apart the capability of CUDA, which is `None` on an NPU.
+
+Source: Ascend/pytorch, docs/zh/api/environment_variable/device_management/.
+"""
 TRAINS = ("passed", "limit-reached")
 _NOT_RUN = "-"
 _STEPS, _SECONDS = 2, 240
@@ -50,22 +58,25 @@ def main() -> None:
     parser.add_argument("--only", default="", metavar="TEXT", help="scripts whose names have it")
     parser.add_argument("--results", type=Path, metavar="FILE", help="what is known, and will be")
     parser.add_argument("--new", action="store_true", help="only what is not known yet")
+    parser.add_argument("--modes", default=",".join(MODES), help="only these, in this order")
     asked = parser.parse_args()
+    modes = asked.modes.split(",")
     results: Results = {}
     if asked.results is not None and asked.results.exists():
         results = json.loads(asked.results.read_text(encoding="utf-8"))
     scripts = public_scripts("verify")
     for script in scripts:
         name = name_of(script)
-        known = results.get(name, {}) if asked.new else {}
-        if asked.only not in name or known.keys() >= MODES.keys():
+        known = results.get(name, {})
+        wanted = [mode for mode in modes if not (asked.new and mode in known)]
+        if asked.only not in name or not wanted:
             continue
         clone = asked.clones / script["project"].partition("/")[2]
         if not clone.is_dir():
             print(f"{name}: skipped, no clone", flush=True)
             continue
         try:
-            results[name] = {**known, **tried(clone, script, asked.packages, set(known))}
+            results[name] = {**known, **tried(clone, script, asked.packages, wanted)}
         except subprocess.CalledProcessError as error:
             print(f"{name}: skipped, {str(error.stderr or error)[:200]}", flush=True)
             continue
@@ -79,21 +90,22 @@ def main() -> None:
 
 
 def tried(
-    clone: Path, script: dict[str, Any], packages: Path | None, known: set[str]
+    clone: Path, script: dict[str, Any], packages: Path | None, modes: list[str]
 ) -> dict[str, dict[str, Any]]:
-    """What comes of a script in each mode that is not known."""
+    """What comes of a script in some modes."""
     found = {}
-    for mode in (mode for mode in MODES if mode not in known):
+    for mode in modes:
         options = MODES[mode]
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(scratch, "project")
             unpack(clone, script, folder, packages)
-            found[mode] = verified(folder, script, options, packages)
+            variables = {**environment(folder, script, packages), **VARIABLES.get(mode, {})}
+            found[mode] = verified(folder, script, options, variables)
     return found
 
 
 def verified(
-    folder: Path, script: dict[str, Any], options: list[str], packages: Path | None
+    folder: Path, script: dict[str, Any], options: list[str], variables: Mapping[str, str]
 ) -> dict[str, Any]:
     """What `npulens verify` says, with what it is not asked for left out."""
     given = ["--steps", str(_STEPS), "--seconds", str(_SECONDS), "--torch-version", "2.13"]
@@ -108,7 +120,7 @@ def verified(
     ended = subprocess.run(
         command,
         cwd=folder,
-        env=environment(folder, script, packages),
+        env=dict(variables),
         capture_output=True,
         text=True,
         check=False,
@@ -117,9 +129,29 @@ def verified(
         said = json.loads(ended.stdout)
     except json.JSONDecodeError:
         words = (ended.stderr or ended.stdout).strip().rpartition("\n")[2]
-        return {"status": "refused", "message": words, "steps": 0, "comparison": None}
-    kept = ("status", "outcome", "message", "path", "line", "detail", "steps", "fixed", "output")
+        refused = {"status": "refused", "message": words, "steps": 0, "comparison": None}
+        return {**refused, "commit": commit()}
+    said["commit"] = commit()
+    kept = (
+        "commit",
+        "status",
+        "outcome",
+        "message",
+        "path",
+        "line",
+        "detail",
+        "steps",
+        "fixed",
+        "output",
+    )
     return {key: said[key] for key in (*kept, "comparison")}
+
+
+@cache
+def commit() -> str:
+    """The commit of npulens that runs."""
+    asked = ["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"]
+    return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def environment(folder: Path, script: dict[str, Any], packages: Path | None) -> dict[str, str]:
@@ -201,7 +233,8 @@ def page(scripts: list[dict[str, Any]], results: Results) -> str:
         "",
         "A run is `npulens verify --steps 2 --offline`: with safe fixes, with `--unsafe-fixes`, "
         "too, and in two [styles](migrating.md#styles): `device-agnostic` with both, "
-        "`runtime-shim` with the safe ones. *CPU* says whether the "
+        "`runtime-shim` with the safe ones and with `TORCH_NPU_DEVICE_CAPABILITY=8.0`, without "
+        "which libraries fail that take apart the capability of CUDA. *CPU* says whether the "
         "original runs on the CPU with CUDA redirected there (`--compare`), and whether it "
         "trains to the same numbers as what the unsafe fixes make of it.",
         "",
@@ -209,8 +242,7 @@ def page(scripts: list[dict[str, Any]], results: Results) -> str:
         "",
         "A number is that of the optimizer steps of a run that came to its end or to that limit; "
         "`0` ran to its end without an optimizer, and `-` was not run yet. Everything else is a "
-        "verdict, with its reason below. Cells were measured one after the other while npulens "
-        "changed, and those of the last three columns are of the scripts that came first.",
+        f"verdict, with its reason below. {of_commits(found)}",
         "",
         "| | project | script | kind | CPU | safe | unsafe | device-agnostic | runtime-shim |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
@@ -224,6 +256,16 @@ def page(scripts: list[dict[str, Any]], results: Results) -> str:
     for number, (script, said) in enumerate(zip(scripts, found, strict=True), 1):
         lines += (f"- {number}, {modes}: {text}" for modes, text in reasons(script, said))
     return "\n".join(lines) + "\n"
+
+
+def of_commits(found: list[dict[str, dict[str, Any]]]) -> str:
+    """Of which state of npulens the cells are."""
+    commits = Counter(said.get("commit", "") for each in found for said in each.values())
+    if len(commits) == 1:
+        return f"All cells are of one commit of npulens, `{next(iter(commits))}`."
+    parts = [f"{n} of `{each}`" for each, n in commits.most_common() if each]
+    older = [f"{commits['']} of older ones"] if commits[""] else []
+    return f"The cells are of several commits of npulens: {', '.join([*parts, *older])}."
 
 
 def summary_table(found: list[dict[str, dict[str, Any]]]) -> str:

@@ -79,6 +79,16 @@ def asked(example: dict[str, Any]) -> None:
     assert mark.read_text().strip() == "info"
 
 
+def adversarial(example: dict[str, Any]) -> None:
+    """Two models, each of which is trained."""
+    models = [nn.Linear(4, 1).npu(), nn.Linear(4, 4).npu()]
+    before = [model.weight.detach().clone() for model in models]
+    optimizers = [torch.optim.SGD(model.parameters(), 0.1) for model in models]
+    example["train"](*models, *optimizers, [torch.ones(2, 4).npu()] * 8)  # the scale is found
+    after = [model.weight for model in models]
+    assert not any(torch.equal(*each) for each in zip(before, after, strict=True))
+
+
 def padded(example: dict[str, Any]) -> None:
     samples = [SimpleNamespace(ids=torch.ones(n)) for n in (3, 130)]
     assert example["collate"](samples).shape == (2, 256)
@@ -87,6 +97,7 @@ def padded(example: dict[str, Any]) -> None:
 CALLS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "NPU202/1": distributed,
     "NPU207/0": one_group,
+    "NPU304/2": adversarial,
     "NPU609/0": asked,
     "NPU701/0": lambda e: backward(e["RootMeanSquareNorm"](8).npu()(given(2, 8))),
     "NPU703/0": lambda e: backward(e["gated"](given(2, 8))),

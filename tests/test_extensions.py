@@ -329,6 +329,15 @@ def test_own_modules(tmp_path: Path, file: str, own: set[str]) -> None:
     assert facts(tmp_path).own_modules == own
 
 
+def test_a_copy_of_a_library_is_the_library(tmp_path: Path) -> None:
+    (tmp_path / "apex/optimizers").mkdir(parents=True)
+    for name in ("apex/__init__.py", "apex/optimizers/__init__.py", "main.py"):
+        (tmp_path / name).write_text("")
+    assert facts(tmp_path).own_modules == {"apex"}
+    (tmp_path / "apex/optimizers/fused_adam.py").write_text("import amp_C\n")
+    assert facts(tmp_path).own_modules == frozenset()
+
+
 def test_a_module_inside_a_package_hides_nothing(tmp_path: Path) -> None:
     (tmp_path / "pkg").mkdir()
     (tmp_path / "pkg/__init__.py").write_text("")
@@ -428,3 +437,37 @@ def test_a_build_that_is_left_out_without_the_toolkit_is_found() -> None:
     assert [text[f.span.start :] for f in found if f.rule.code == "NPU601"] == [
         'CUDAExtension("a", ["a.cu"])]\n'
     ]
+
+
+def test_all_code_of_a_built_extension_is_settled_at_its_build(tmp_path: Path) -> None:
+    files = {
+        "setup.py": "import glob\n\nfrom setuptools import setup\n"
+        "from torch.utils.cpp_extension import CUDAExtension\n\n"
+        'setup(ext_modules=[CUDAExtension("boxes", glob.glob("csrc/*"))])\n',
+        "csrc/nms.cu": "#include <vector>\n__global__ void nms() {}\nint a;\n",
+        "csrc/nms.cpp": "void nms_kernel_wrapper(int n);\n\nvoid nms(int n) {\n  nms_kernel_wrapper(n);\n}\n",
+        "csrc/text.cpp": "int lines() { return 1; }\n",
+        "other/one.cu": "int a;\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    every = discover([str(tmp_path)], (), tmp_path).files
+    project = project_facts(every, [tmp_path], CATALOGUE)
+    settled = {
+        file.name: [(found.span, found.settlement and found.settlement.reason) for found in judged]
+        for file in every
+        if file.suffix in (".cu", ".cpp")
+        for judged in [
+            judge(Document(str(file), file.read_text()), CATALOGUE, Target(project=project)).settled
+        ]
+    }
+    reason = "reported-at-build"
+    assert settled == {
+        "nms.cu": [((18, 28), reason)],
+        "nms.cpp": [((8, 72), reason)],
+        "text.cpp": [],
+        "one.cu": [],
+    }
+    alone = judge(Document("csrc/nms.cu", files["csrc/nms.cu"]), CATALOGUE, Target())
+    assert alone.settled == ()

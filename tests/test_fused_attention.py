@@ -68,6 +68,28 @@ FUSED = [
         ("scale=q.shape[-1] ** -0.5",),
     ),
     Case(
+        "masked before it is scaled",
+        function("""
+            scores = q @ k.transpose(2, 3)
+            drop = torch.triu(torch.ones(6, 6), diagonal=1).bool()
+            scores.masked_fill_(drop, -torch.inf)
+            weights = torch.softmax(scores / k.shape[-1] ** 0.5, dim=-1)
+            return weights @ v
+        """),
+        HEADS,
+        ("atten_mask", "scale=k.shape[-1] ** -0.5"),
+    ),
+    Case(
+        "a scale that was made a tensor",
+        function("""
+            scores = q @ k.transpose(-2, -1)
+            scores = scores / torch.sqrt(torch.tensor(k.shape[-1], dtype=torch.float32))
+            return torch.softmax(scores, dim=-1) @ v
+        """),
+        HEADS,
+        ("scale=k.shape[-1] ** -0.5",),
+    ),
+    Case(
         "no scale",
         function("""
             # keys against queries

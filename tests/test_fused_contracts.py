@@ -43,6 +43,32 @@ BFLOAT16 = torch.bfloat16
 # A module, its class or function, what it is given as shapes and types, the type of parameters.
 Inputs = list[tuple[tuple[int, ...], torch.dtype]]
 CASES: dict[str, tuple[str, str, Inputs, torch.dtype]] = {
+    "a sum divided by the width of the gain": (
+        NORM
+        + """
+            self.size = size
+
+        def forward(self, x):
+            square = x.float().pow(2).sum(-1, keepdim=True) / self.size
+            return (x * torch.rsqrt(square + self.eps)).to(x.dtype) * self.weight
+        """,
+        "Norm",
+        [((2, 6, 16), BFLOAT16)],
+        BFLOAT16,
+    ),
+    "a turn back with narrow tables": (
+        """
+    import torch
+
+
+    def turn(x, cos, sin):
+        first, second = x.chunk(2, dim=-1)
+        return torch.cat((first * cos + second * sin, second * cos - first * sin), dim=-1)
+        """,
+        "turn",
+        [((2, 4, 6, 16), torch.float32), ((6, 8), torch.float32), ((6, 8), torch.float32)],
+        torch.float32,
+    ),
     "tables of two dimensions": (
         HALVES
         + """

@@ -15,6 +15,7 @@ from npulens.catalog.project_model import ProjectFacts
 from npulens.text.document import Document
 
 torch = pytest.importorskip("torch")
+formula_optim = pytest.importorskip("npulens_emulator.formula_optim")
 
 HEAD = "import torch\nfrom torch.optim import SGD\n\n\ndef make(model, options):\n    model.npu()\n"
 PLUGIN = HEAD.replace("torch\n", "torch\nimport torch_npu\n", 1)
@@ -261,7 +262,7 @@ def around() -> Iterator[tuple[str, str]]:
         "def later(o, p):\n    o.add_param_group({'params': p})",
         "def step(o, closure):\n    o.step(closure)",
         "def narrow(model):\n    return model.to(device, torch.bfloat16)",
-        "class Cases:\n    def test_step(self):\n        pass",
+        "class Cases:\n    def test_an_update(self):\n        pass",
         "from torch.distributed.tensor.parallel import parallelize_module",
         "import torch.distributed.rpc as rpc",
         "def groups(sparse_params):\n    pass",
@@ -339,3 +340,41 @@ def test_the_import_of_apex_goes_when_its_last_use_went(
 ) -> None:
     after = fixed(APEX.format(statement, call.format("weight_decay=0.1")))
     assert [line for line in after.splitlines() if "apex" in line] == [left] * bool(left)
+
+
+def steps_of(optimizer: type, count: int = 1, **options: Any) -> Any:
+    """A weight that starts at 1 and has the gradient 2, after some steps."""
+    weight = torch.nn.Parameter(torch.ones(1))
+    made = optimizer([weight], **options)
+    for _ in range(count):
+        weight.grad = torch.full((1,), 2.0)
+        made.step()
+    return weight.item()
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, 1 - 0.01 * 2 / 1.3**0.5),  # the square: 1 + 0.1 * (4 - 1)
+        ({"momentum": 0.9}, 1 - 0.01 * 2 / 1.3**0.5),
+        ({"momentum": 0.9, "lr_in_momentum": False}, 1 - 0.01 * 2 / 1.3**0.5),
+        ({"weight_decay": 0.5, "decoupled_decay": True}, 0.5 - 0.01 * 2 / 1.3**0.5),
+        ({"weight_decay": 0.5}, 1 - 0.01 * 2.5 / (1 + 0.1 * (2.5**2 - 1)) ** 0.5),
+        ({"centered": True}, 1 - 0.01 * 2 / (1.3 - 0.2**2) ** 0.5),
+    ],
+)
+def test_the_emulated_rms_prop_of_tensorflow(options: dict[str, Any], expected: float) -> None:
+    assert steps_of(formula_optim.NpuFusedRMSpropTF, **options) == pytest.approx(expected)
+
+
+def test_the_emulated_adam_with_projections() -> None:
+    fused = formula_optim.NpuFusedAdamP
+    assert steps_of(fused, 3) == pytest.approx(steps_of(torch.optim.Adam, 3))
+    # A step along a weight only makes it longer: it is taken away, and decay with it.
+    weight = torch.nn.Parameter(torch.tensor([[3.0, 4.0]]))
+    weight.grad = torch.tensor([[4.0, -3.0]])
+    before = weight.detach().clone()
+    fused([weight], lr=0.1, eps=0.0, weight_decay=0.1, wd_ratio=0.5).step()
+    change = weight.detach() - before * (1 - 0.1 * 0.1 * 0.5)
+    assert (change * before).sum().abs() < 1e-5
+    assert change.norm() > 0

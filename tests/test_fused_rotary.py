@@ -553,9 +553,6 @@ TRAPS = {
     "part by part, one sign": (
         "torch.cat((first * cos + second * sin, second * cos + first * sin), dim=-1)"
     ),
-    "part by part, the other direction": (
-        "torch.cat((first * cos + second * sin, second * cos - first * sin), dim=-1)"
-    ),
     "part by part, put together otherwise": (
         "torch.stack((first * cos - second * sin, second * cos + first * sin), -1).flatten(-2)"
     ),

@@ -93,6 +93,19 @@ SHELL = [
     # Python in quotes
     'python -c "import torch; ⟦NPU101:torch.cuda.empty_cache⟧()"',
     "conda run -n a python3 -c 'import ⟦NPU602:flash_attn⟧'",
+    'python -c "\nimport torch\nx = torch.ones(1, device=\\⟦NPU110:"cuda\\⟧")\n"',
+    'python -c "\nimport torch\nf(f\'{n or \\"no\\"}\')\n⟦NPU101:torch.cuda.empty_cache⟧()\n"',
+    # commands that a variable holds
+    'export SRUN="srun -K --ntasks=1 ⟦NPU903:--gpus=1⟧ --mem 4"',
+    'SRUN="srun -K ⟦NPU903:--gpus=1⟧"\n$SRUN python a.py',
+    "cd DeepSpeed && ⟦NPU901:DS_BUILD_OPS⟧=1 ./install.sh",
+    # files that a script writes
+    "cat > job.slurm <<EOF\n#!/bin/bash\n#SBATCH ⟦NPU903:--gres=gpu:8⟧\nEOF\nsbatch job.slurm",
+    "{\n  cat <<EOF\n#!/usr/bin/env bash\n#SBATCH ⟦NPU903:--gpus-per-task=${N}⟧\nEOF\n} > $JOB",
+    "cat > a.slurm <<EOF\n#SBATCH ⟦NPU903:--cpus-per-gpu=4⟧\nEOF",
+    "cat <<EOF | tee fit.py\nimport torch\n⟦NPU101:torch.cuda.empty_cache⟧()\nEOF",
+    "cat << 'EOF' > conf/fit.yaml\ntrainer:\n  accelerator: ⟦NPU902:gpu⟧\n  devices: 8\nEOF",
+    "cat > requirements.txt <<EOF\n⟦NPU905:flash-attn==2.5⟧\nEOF",
     # programs that start others in an environment
     "poetry run pip install ⟦NPU905:flash-attn⟧",
     "conda run -n a --no-capture-output python -m pip install ⟦NPU905:flash-attn⟧",
@@ -162,6 +175,8 @@ NOT_SHELL = [
     "poetry run python train.py flash-attn",
     "poetry run pip uninstall -y flash-attn",
     "python -c 'print(1)'\npython -c \"$CODE\"",
+    "cat <<EOF\nusage: sbatch --gres=gpu:1 train.sh\nEOF",
+    "cat > notes.txt <<EOF\nCUDA_VISIBLE_DEVICES=0\nEOF",
     "[ $KIND = NPU ] && ray start --resources='{\"NPU\": 8}' || ray start --num-gpus=8",
     "command -v nvidia-smi > /dev/null && nvidia-smi || echo no cards",
     "#!/bin/bash\n# use #SBATCH --gres=gpu:8 for more\n#SBATCH --ntasks=8",
@@ -372,6 +387,17 @@ OTHER = [
         "run: |\n  export ⟦NPU901:NCCL_DEBUG⟧=INFO\n  python a.py --device ⟦NPU902:cuda⟧\nnext: 1",
     ),
     ("a.yaml", "device: ⟦NPU902:cuda⟧"),
+    ("a.yaml", "devices:\n  vae: ⟦NPU902:cuda:0⟧\n  encoder: ⟦NPU902:cuda⟧\n  decoder: cpu"),
+    ("a.yaml", "fit_device:\n  vae: ⟦NPU902:cuda⟧"),
+    ("a.yaml", "teacher: ⟦NPU902:cuda:3⟧"),
+    (
+        "environment.yml",
+        "dependencies:\n  - pip:\n    - --find-links ⟦NPU905:https://a.b/jax-releases/jax_cuda_releases.html⟧",
+    ),
+    (
+        "pyproject.toml",
+        '[dependency-groups]\ncuda = ["⟦NPU905:flash-attn⟧"]\n[tool.uv]\ndefault-groups = ["cuda"]',
+    ),
     ("a.yaml", "device: npu:0\nteacher_device: ⟦NPU902:cuda⟧"),
     ("a.yaml", 'device: "⟦NPU902:cuda:0⟧"  # the first'),
     ("a.yaml", "train: {device: ⟦NPU902:cuda:1⟧, lr: 0.1}"),
@@ -519,6 +545,10 @@ NOT_OTHER = [
     ("a.ini", "[a]\ntext = one\n  device = cuda\n  two\n"),
     ("a.toml", '# device = "cuda"\nname = "cuda"'),
     ("a.toml", 'text = """\ndevice = "cuda"\n"""'),
+    (
+        "pyproject.toml",
+        '[dependency-groups]\ncuda = ["flash-attn"]\n[tool.uv]\ndefault-groups = ["dev"]',
+    ),
     ("pyproject.toml", '[tool.x]\nkeywords = ["cuda", "nccl"]'),
     ("requirements.txt", "torch==2.1.0\n# torch==2.1.0+cu118\nflash-attn-npu"),
     ("a.yaml", "args:\n  --tensor-model-parallel-size: 1\n  --distributed-backend: nccl"),

@@ -419,3 +419,22 @@ def test_no_library_that_needs_a_build_is_an_error() -> None:
 def test_many_guards_take_time_in_proportion() -> None:
     code = "try:\n    import cupy\nexcept ImportError:\n    cupy = None\n" * 2000
     assert [finding.rule.code for finding in findings(code)] == ["NPU613"]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from apex import amp\nm, o = amp.initialize(m, o)\n",
+        "import apex\nn = apex.normalization.FusedLayerNorm(8)\n",
+        "from apex.optimizers import FusedAdam\no = FusedAdam(p)\n",
+    ],
+)
+def test_a_module_of_the_project_is_no_library(source: str) -> None:
+    own = Target(project=ProjectFacts(own_modules=frozenset({"apex"})))
+    assert not analyze(Document("a.py", source), CATALOGUE, own)
+    assert analyze(Document("a.py", source), CATALOGUE, Target())
+
+
+def test_pytorch_is_never_a_module_of_the_project() -> None:
+    own = Target(project=ProjectFacts(own_modules=frozenset({"torch"})))
+    assert analyze(Document("a.py", "import torch\ntorch.cuda.synchronize()\n"), CATALOGUE, own)

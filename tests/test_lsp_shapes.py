@@ -153,10 +153,10 @@ def test_hints_stand_behind_names_in_each_encoding(encoding: str, uri: str) -> N
 
 def test_hints_can_be_turned_off(uri: str) -> None:
     with LspClient() as client:
-        client.initialize(initializationOptions={"inlayHints": False})
+        client.initialize(initializationOptions={"inlayHints": "off"})
         client.open(uri, TEXT)
         assert hints(client, uri) is None
-        settings = {"settings": {"npulens": {"inlayHints": True}}}
+        settings = {"settings": {"npulens": {"inlayHints": "dynamic"}}}
         client.notify("workspace/didChangeConfiguration", settings)
         assert shown(hints(client, uri)) == [MASK, KEPT, MORE]
 
@@ -400,18 +400,128 @@ def test_ranking_is_cancelled(tmp_path: Path, by_progress: bool) -> None:
         assert client.shut_down() == 0
 
 
-@pytest.mark.parametrize("all_shapes", [True, False])
-def test_shapes_are_shown_in_all_functions_where_they_are_asked_for(all_shapes: bool) -> None:
-    text = (
-        "import torch\nfrom torch import nn\n\n\n"
-        "def heads(x: torch.Tensor, n):\n    B, T, C = x.shape\n    q = x.view(B, T, n, C // n)\n"
-        "    return q.transpose(1, 2)\n"
-    )
+ORDINARY = """\
+import torch
+from torch import nn
+
+
+class Heads(nn.Module):
+    def __init__(self, n_embd, n_head):
+        super().__init__()
+        self.n_head = n_head
+        self.project = nn.Linear(n_embd, 3 * n_embd)
+
+    def forward(self, x):
+        B, T, C = x.shape
+        q, k, v = self.project(x).split(C, dim=2)
+        q = q.view(B, T, self.n_head, C // self.n_head)
+        return q.transpose(1, 2)
+
+
+def untold(x):
+    return x.item()
+"""
+"""No shape in it depends on data."""
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, [": [B, T, n_head, C // n_head]"]),
+        ({"inlayHints": "all"}, [": [B, T, n_head, C // n_head]"]),
+        ({"inlayHints": "dynamic"}, []),
+    ],
+)
+def test_whose_shapes_are_shown_can_be_chosen(settings: Message, expected: list[str]) -> None:
     with LspClient() as client:
-        client.initialize(initializationOptions={"allShapes": all_shapes})
-        client.open("untitled:1", text)
-        labels = [hint["label"] for hint in hints(client, "untitled:1")]
-        assert labels == ([": [B, T, n, C // n]"] if all_shapes else [])
+        client.initialize(initializationOptions=settings)
+        client.open("untitled:1", ORDINARY)
+        labels = [hint["label"] for hint in hints(client, "untitled:1", (13, 0), (14, 0))]
+        assert labels == expected
+
+
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [
+        ((13, 9), "`q`: `[B, T, n_head, C // n_head]`"),
+        ((14, 15), "`q`: `[B, T, n_head, C // n_head]`"),
+        ((12, 31), "`x`: `[B, T, C]`"),
+        ((8, 9), ""),
+    ],
+)
+def test_each_tensor_tells_its_shape(
+    client: LspClient, uri: str, place: tuple[int, int], expected: str
+) -> None:
+    client.open(uri, ORDINARY)
+    position = {"line": place[0], "character": place[1]}
+    params = {"textDocument": {"uri": uri}, "position": position}
+    found = client.request("textDocument/hover", params)
+    assert expected in ("" if found is None else found["contents"]["value"])
+    assert bool(expected) == (found is not None)
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, [(10, "x: [B, T, C] → [B, n_head, T, C // n_head]")]),
+        ({"codeLens": False}, [(10, "x: [B, T, C] → [B, n_head, T, C // n_head]")]),
+        ({"shapeLens": False}, []),
+    ],
+)
+def test_functions_tell_what_they_take_and_give(
+    settings: Message, expected: list[tuple[int, str]]
+) -> None:
+    with LspClient() as client:
+        client.initialize(initializationOptions=settings)
+        client.open("untitled:1", ORDINARY)
+        params = {"textDocument": {"uri": "untitled:1"}}
+        found = client.request("textDocument/codeLens", params) or []
+        shown = [
+            (each["range"]["start"]["line"], each["command"]["title"])
+            for each in found
+            if not each["command"]["command"]
+        ]
+        assert shown == expected
+
+
+LAYERED = """\
+import torch
+from torch import nn
+
+
+def paired(x):
+    return x.view(-1, 4)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.project = nn.Linear(6, 8)
+
+    def forward(self, x):
+        y = self.project(x)
+        z = paired(y)
+        return z
+"""
+
+
+@pytest.mark.parametrize(
+    ("place", "text", "expected"),
+    [
+        ((5, 22), "4", [": [..., 8]", ": [?, 4]"]),
+        ((11, 36), "9", [": [..., 9]", ": [?, 4]"]),
+        ((5, 22), "5", [": [..., 8]", ": [?, 5]"]),
+        ((14, 12), "-", [": [..., 8]", ": [?, 4]"]),
+    ],
+)
+def test_shapes_follow_what_is_typed_elsewhere(
+    client: LspClient, uri: str, place: tuple[int, int], text: str, expected: list[str]
+) -> None:
+    client.open(uri, LAYERED)
+    assert [hint["label"] for hint in hints(client, uri)] == [": [..., 8]", ": [?, 4]"]
+    end = place[0], place[1] + (text != "-")
+    client.change(uri, 2, replacing(place, end, text))
+    assert [hint["label"] for hint in hints(client, uri)] == expected
 
 
 def test_nothing_to_rank(client: LspClient, uri: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lsp_client import LspClient, Message, replacing
+from lsp_client import LspClient, Message, range_of, replacing
 
 pytestmark = pytest.mark.emulated
 
@@ -205,3 +205,50 @@ def test_what_is_refused(
     params = {"command": "npulens.verify", "arguments": given}
     error = client.response(client.start_request("workspace/executeCommand", params))["error"]
     assert error["code"] == -32602 and sentence in error["message"]
+
+
+MODEL = """\
+import torch
+
+def halves(x):
+    B, T = x.shape
+    y = x.view(B, 2, T // 2).cuda()
+    return y
+
+for size in (4, 6):
+    out = halves(torch.zeros(3, size))
+"""
+
+
+def hint_labels(client: LspClient, uri: str) -> list[tuple[int, str]]:
+    params = {"textDocument": {"uri": uri}, "range": range_of((0, 0), (20, 0))}
+    found = client.request("textDocument/inlayHint", params)
+    return [(each["position"]["line"] + 1, each["label"]) for each in found]
+
+
+def test_the_shapes_of_a_run_are_shown_until_the_text_changes(
+    client: LspClient, tmp_path: Path
+) -> None:
+    (tmp_path / "train.py").write_text(MODEL)
+    client.initialize(capabilities=PUSHED, rootUri=tmp_path.as_uri())
+    uri = (tmp_path / "train.py").as_uri()
+    client.open(uri, MODEL)
+    symbolic = (5, ": [B, 2, T // 2]")
+    assert hint_labels(client, uri) == [symbolic]
+    assert "shapes" in verify(client, uri)["result"]
+    assert hint_labels(client, uri) == [symbolic]
+    params = {"command": "npulens.traceShapes", "arguments": [uri]}
+    request = client.start_request("workspace/executeCommand", params)
+    assert client.response(request, timeout=60)["result"]["shapes"] == 2
+    seen_sizes = "[3, 2, 2], [3, 2, 3]"
+    traced = [(5, f"{symbolic[1]} = {seen_sizes}"), (9, f": {seen_sizes}")]
+    assert hint_labels(client, uri) == traced
+    position = {"textDocument": {"uri": uri}, "position": {"line": 4, "character": 4}}
+    told = client.request("textDocument/hover", position)["contents"]["value"]
+    assert "In the last run: `[3, 2, 2]`, `[3, 2, 3]`" in told
+    client.change(uri, 2, replacing((0, 0), (0, 0), "\n"))
+    assert hint_labels(client, uri) == [(6, symbolic[1])]
+    client.change(uri, 3, replacing((0, 0), (1, 0), ""))
+    assert hint_labels(client, uri) == traced
+    client.request("workspace/executeCommand", {"command": "npulens.clearRun", "arguments": []})
+    assert hint_labels(client, uri) == [symbolic]

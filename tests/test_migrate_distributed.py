@@ -257,14 +257,6 @@ REFUSED = {
     "broken": (SCRIPT + "def f(:\n", "does not parse"),
     "several processes": (SCRIPT.replace("4, 2)", "4, 2)\n    local_rank = 0"), "`local_rank`"),
     "no training": (HEAD + "model = nn.Linear(4, 2)\n", "nothing in this file calls `.backward()`"),
-    "model only used": (
-        SCRIPT.replace("    model = nn.Linear(4, 2)\n", "").replace("main()", "main(model)"),
-        "py:10: `model` is used here, and no assignment",
-    ),
-    "model from a table": (
-        SCRIPT.replace("model = nn.Linear(4, 2)", "model = MODELS[0]"),
-        "py:9: `model` is not assigned what a call makes",
-    ),
     "two cards": (
         SCRIPT.replace("model.to(device)", "model.cuda(0)").replace("y.to(device)", "y.cuda(1)"),
         "py:14: a card is named by its number",
@@ -313,38 +305,55 @@ REFUSED = {
         "this file does not run what trains",
     ),
     "no loader": (SCRIPT.replace(LOADER, "    loader = data\n"), "takes its data from `loader`"),
-    "own method": (
-        SCRIPT.replace("model(x.to(device))", "model.predict(x.to(device))"),
-        "`model.predict` would go around the wrapper",
-    ),
-    "own method in a function": (
-        SCRIPT.replace("model(x.to(device))", "run(model, x)").replace(
-            "def main", "def run(m, x):\n    return m.inner(x)\n\n\ndef main"
-        ),
-        "`m.inner` would go around the wrapper",
-    ),
-    "several models for a function": (
-        SCRIPT.replace('torch.save(model.state_dict(), "last.pt")', "save(model)")
-        .replace("def main", 'def save(m):\n    torch.save(m.state_dict(), "x")\n\n\ndef main')
-        .replace("\n\nmain()\n", "\n\nsave(nn.Linear(3, 3))\nmain()\n"),
-        "`save` is given another model here",
-    ),
     "card by number": (SCRIPT.replace('"cuda:0"', '"cuda:1"'), "a card is named by its number"),
     "saving in an expression": (
         SCRIPT.replace("        torch.save(", "        done = torch.save("),
         "every process would save here",
     ),
+    "one line": (SCRIPT.replace("    optimizer = ", "    a = 1; optimizer = "), ""),
+}
+
+AVERAGED = "optimizer = averaged_over_processes(torch.optim.SGD(model.parameters(), lr=0.1))"
+STREAM = """\
+class Stream(torch.utils.data.IterableDataset):
+    def __iter__(self):
+        yield 1
+"""
+ALLOWED = {
+    "several models for a function": (
+        SCRIPT.replace('torch.save(model.state_dict(), "last.pt")', "save(model)")
+        .replace("def main", 'def save(m):\n    torch.save(m.state_dict(), "x")\n\n\ndef main')
+        .replace("\n\nmain()\n", "\n\nsave(nn.Linear(3, 3))\nmain()\n"),
+        'torch.save(getattr(m, "module", m).state_dict(), "x")',
+    ),
+    "model only used": (
+        SCRIPT.replace("    model = nn.Linear(4, 2)\n", "").replace("main()", "main(model)"),
+        AVERAGED,
+    ),
+    "model from a table": (
+        SCRIPT.replace("model = nn.Linear(4, 2)", "model = MODELS[0]"),
+        AVERAGED,
+    ),
+    "own method": (
+        SCRIPT.replace("model(x.to(device))", "model.predict(x.to(device))"),
+        AVERAGED,
+    ),
+    "own method in a function": (
+        SCRIPT.replace("model(x.to(device))", "run(model, x)").replace(
+            "def main", "def run(m, x):\n    return m.inner(x)\n\n\ndef main"
+        ),
+        AVERAGED,
+    ),
     "moved too late": (
         SCRIPT.replace("    model.to(device)\n", "").replace(
             "\n\nmain()", "    model.to(device)\n    print(1)\n\n\nmain()"
         ),
-        "this trains before that is done",
+        AVERAGED,
     ),
-    "one line": (SCRIPT.replace("    optimizer = ", "    a = 1; optimizer = "), ""),
-}
-
-
-ALLOWED = {
+    "samples by themselves": (
+        SCRIPT.replace("def main", f"{STREAM}\n\ndef main"),
+        "loader_of_process(DataLoader(data, batch_size=4, shuffle=True))",
+    ),
     "another name": (SCRIPT.replace("model", "net"), "DistributedDataParallel(net, "),
     "two loaders": (SCRIPT.replace(LOADER, LOADER + LOADER), "DistributedSampler(data)"),
     "silent loader": (SCRIPT.replace(", shuffle=True", ""), "Sampler(data, shuffle=False)"),

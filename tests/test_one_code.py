@@ -336,6 +336,15 @@ if device.type == "cuda":
     torch.cuda.cudart().cudaProfilerStart()
 """,
     ),
+    "told from others": (
+        "if args.kind == 'mps':\n    n = 1\nelif args.kind == 'cuda':\n    n = 2\n",
+        'if args.kind == \'mps\':\n    n = 1\nelif args.kind not in ("cpu", "mps"):\n    n = 2\n',
+    ),
+    "wrapped, and used without": (
+        "m = torch.nn.DataParallel(m).cuda()\nm(1).backward()\n",
+        'm = (torch.nn.DataParallel(m) if device.type == "cuda" else m).to(device)\n'
+        "m(1).backward()\n",
+    ),
     "several cards": (
         "if torch.cuda.device_count() > 1:\n    m = torch.nn.DataParallel(m)\n",
         'if device.type == "cuda" and torch.accelerator.device_count() > 1:\n'
@@ -448,9 +457,8 @@ LEFT = {
     "graph": "graph = torch.cuda.CUDAGraph()\n",
     "default type": "torch.set_default_tensor_type(torch.cuda.HalfTensor)\n",
     "profiler": "activities = [torch.profiler.ProfilerActivity.CUDA]\n",
-    "told from others": (
-        "def f(device):\n    if device == 'mps':\n        return 1\n"
-        "    elif device == 'cuda':\n        return 2\n"
+    "told from others in one condition": (
+        "def f(device):\n    if device == 'mps' or device == 'cuda':\n        return 2\n"
     ),
     "file": "state = torch.load('x', map_location={'cuda:1': 'cuda:0'})\n",
 }
@@ -561,3 +569,17 @@ def test_the_page_shows_what_is_written(page: str, here: Path) -> None:
         options = ["--unsafe-fixes", "--allow-dirty", "--migration-style", style]
         command("fix", *options, script.name)
         assert script.read_text(encoding="utf-8") == expected
+
+
+def test_a_module_without_torch_imports_it_for_its_device() -> None:
+    source = "import argparse\np = argparse.ArgumentParser()\np.add_argument('--device', {})\n"
+    document = Document("a.py", source.format("default='cuda'"))
+    fixed = fix_text(document.text, found_in, Applicability.UNSAFE).text
+    assert fixed.startswith("import torch\nimport argparse\n")
+    assert "'--device', default=device.type" in fixed
+    late = "import argparse\ndef f(device='cuda'):\n    import torch\n    return device\n"
+    assert fix_text(late, found_in, Applicability.UNSAFE).text == late
+
+
+def found_in(text: str) -> list[Finding]:
+    return analyze(Document("a.py", text), CATALOGUE, AGNOSTIC)

@@ -6,7 +6,7 @@ import pytest
 from tests.helpers import CATALOGUE, SHIM, check, code, each_fix, findings, fixed
 
 from npulens.analysis import analyze
-from npulens.catalog.model import Severity, Target
+from npulens.catalog.model import Applicability, Severity, Target
 from npulens.text.document import Document
 
 DIST = "import torch\nimport torch.distributed as dist\n"
@@ -652,3 +652,46 @@ for x in loader:
     result = fixed(text)
     assert "DistributedDataParallel(" in result
     assert result.index("import torch\n") < result.index("local_rank = int(os.environ")
+
+
+BRANCHES = (
+    "import torch\nfrom torch import nn\n\n"
+    "def main(args, net):\n"
+    "    if args.distributed:\n"
+    "        net = nn.parallel.DistributedDataParallel(net)\n"
+    "    else:\n"
+    "        {}\n"
+    "    train(net)\n\n"
+    "def train(net):\n"
+    "    net(1).backward()\n"
+)
+"""A script that may run in several processes."""
+
+
+@pytest.mark.parametrize(
+    ("wrapped", "bare"),
+    [
+        ("net = nn.DataParallel(net)", "pass"),
+        ("net = nn.DataParallel(net, device_ids=[0, 1]).half()", "net = net.half()"),
+        ("net = nn.DataParallel(module=net)\n        net.half()", "net.half()"),
+        ("net.a = nn.DataParallel(net.a)\n        net.b = 1", "net.b = 1"),
+        ("net = nn.DataParallel(net if a else b)", "net = (net if a else b)"),
+    ],
+)
+def test_a_script_with_processes_does_without_the_wrapper(wrapped: str, bare: str) -> None:
+    assert fixed(BRANCHES.format(wrapped), Applicability.UNSAFE) == BRANCHES.format(bare)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        BRANCHES.format("net = nn.DataParallel(net)") + "    torch.save(net.module, 'a')\n",
+        BRANCHES.format("net = nn.DataParallel(net)") + "    save(net)\n",
+        BRANCHES.format("net = nn.DataParallel(net)").replace(".backward()", ""),
+        BRANCHES.format("return nn.DataParallel(net)"),
+        BRANCHES.format("net = nn.DataParallel(  # all\n            net)"),
+        BRANCHES.format("net = nn.DataParallel(*nets)"),
+    ],
+)
+def test_a_wrapper_that_may_be_needed_stays(source: str) -> None:
+    assert "nn.DataParallel(" in fixed(source, Applicability.UNSAFE)

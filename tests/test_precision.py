@@ -4,7 +4,19 @@ import ast
 
 import pytest
 
-from helpers import AGNOSTIC, NPU, SHIM, check, code, each_fix, findings, fixed, parses, unmarked
+from helpers import (
+    AGNOSTIC,
+    CATALOGUE,
+    NPU,
+    SHIM,
+    check,
+    code,
+    each_fix,
+    findings,
+    fixed,
+    parses,
+    unmarked,
+)
 from npulens.catalog.model import Applicability, Severity
 
 SHARDED = "from torch.distributed.fsdp.sharded_grad_scaler import ShardedGradScaler\n"
@@ -485,12 +497,35 @@ def test_apex_is_repaired_once_for_the_whole_script() -> None:
     assert fixed(APEX, NPU, Applicability.SAFE) == APEX
 
 
+def test_the_level_of_apex_may_be_an_option() -> None:
+    result = fixed(APEX.replace('opt_level="O1"', "opt_level=args.level, num_losses=1"))
+    assert 'scaler = torch.npu.amp.GradScaler(enabled=args.level != "O0")' in result
+    assert 'with torch.npu.amp.autocast(enabled=args.level != "O0"):' in result
+
+
+def test_an_import_of_apex_that_refuses_to_go_on_without_goes() -> None:
+    refusing = 'try:\n    from apex import amp\nexcept ImportError:\n    raise SystemExit("apex")\n'
+    assert fixed(APEX.replace("from apex import amp\n", refusing)) == NATIVE
+
+
+def test_each_optimizer_of_apex_needs_a_loss_and_one_step() -> None:
+    example = next(r for r in CATALOGUE.rules.values() if r.code == "NPU304").examples[-1]
+    assert example.after is not None
+    for old, new in (
+        ("critic_optimizer.step()", "if ready:\n            critic_optimizer.step()"),
+        ("amp.scale_loss(made, maker_optimizer, loss_id=1) as", "nothing() as"),
+    ):
+        source = example.before.replace(old, new)
+        assert source != example.before
+        assert not any(f.fixes for f in findings(source) if f.rule.code == "NPU304")
+
+
 OTHER_SHAPES = [
     ('opt_level="O1"', 'opt_level="O2"'),
-    ('opt_level="O1"', "opt_level=args.level"),
     ('opt_level="O1"', "loss_scale=128.0"),
     ("verbosity=0)", "verbosity=0  # quiet\n    )"),
-    ("verbosity=0", "num_losses=2"),
+    ('opt_level="O1"', "opt_level=level()"),
+    ("optimizer) as scaled_loss", "optimizer, loss_id=number) as scaled_loss"),
     ("model, optimizer = amp", "net, optimizer = amp"),
     ("model, optimizer = amp.initialize(model, optimizer,", "model = amp.initialize(model,"),
     ("optimizer) as scaled_loss", "[optimizer]) as scaled_loss"),

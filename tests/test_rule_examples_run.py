@@ -34,8 +34,6 @@ NOT_RUN = {
 NOT_EMULATED = {
     "NPU102/1": "torch_npu.npu.NPUGraph",
     "NPU113/0": "torch_npu.npu.NPUGraph",
-    "NPU716/10": "torch_npu.optim.NpuFusedRMSpropTF",
-    "NPU716/11": "torch_npu.optim.NpuFusedAdamP",
 }
 """Examples that stop at a name which torch_npu has and the emulator does not imitate."""
 

@@ -30,7 +30,7 @@ def read(text: str) -> tuple[TrainingScript, Flow]:
     tree = ast.parse(text)
     script = read_script(tree, text)
     training = read_training(tree, script.module)
-    return training, Flow(tree, script.module, training.sites)
+    return training, Flow(training.sites.program, training.sites)
 
 
 def made(text: str) -> set[int]:

@@ -18,7 +18,8 @@ from npulens.catalog.loader import load_catalogue
 from npulens.catalog.model import TorchVersion
 from npulens.cli.verify import _EXIT_CODES
 from npulens.workspace.verifying import project_copy, verified_run
-from npulens.workspace.verifying.npu_apis import apis_to_watch
+from npulens.workspace.verifying.deciding_fixes import deciding_rules
+from npulens.workspace.verifying.npu_apis import apis_to_watch, types_to_watch
 from npulens.workspace.verifying.original_lines import original_lines
 from npulens.workspace.verifying.outcomes import Outcome, Status, status
 from npulens.workspace.verifying.project_copy import CopyError, copy_project
@@ -320,7 +321,7 @@ STOPS = {
     ),
     "layout": Stop(
         "import torch, torch_npu\ni = torch.zeros(1, 1, dtype=torch.long).npu()\n"
-        "torch.sparse_coo_tensor(i, torch.ones(1).npu(), (2,))\n",
+        "torch.sparse_coo_tensor(i, torch.ones(1).npu(), (2,)).relu()\n",
         *("not-emulated", 4, 3, "Sparse"),
     ),
     "real-function": Stop(
@@ -503,6 +504,15 @@ def test_a_defect_before_the_limit_is_what_counts() -> None:
     text = MIGRATED.replace(BACKWARD, f"{BACKWARD}    torch.cuda.empty_cache()\n")
     code, found = verify("--as-is", "--steps", "2", write("train.py", text))
     assert (code, found["status"], found["outcome"]) == (1, "not-ready", "cuda-left")
+
+
+@pytest.mark.usefixtures("here")
+def test_an_error_that_the_original_has_too_says_nothing_of_the_npu() -> None:
+    script = write("train.py", "import torch\nx = torch.ones(2).cuda()\nx @ torch.ones(3).cuda()\n")
+    assert verify("--unsafe-fixes", script)[1]["outcome"] == "error"
+    code, found = verify("--unsafe-fixes", "--compare", script)
+    assert (code, found["status"], found["outcome"]) == (2, "stopped", "fails-alike")
+    assert (found["path"], found["line"]) == ("train.py", 3)
 
 
 def test_every_outcome_has_a_status_and_an_exit_code() -> None:
@@ -920,6 +930,61 @@ def test_steps_that_a_scaler_skips_are_no_difference_where_a_limit_cuts() -> Non
     assert compare(one, other, 1e-3).divergence is None
 
 
+def test_the_fix_that_makes_a_difference_is_named() -> None:
+    original, other = result([1.0, 2.0], [[1.0]]), result([1.0, 3.0], [[1.0]])
+    stopped = result([], [], kind="error", type="ValueError", message="no such device")
+    runs = {"NPU101": stopped, "NPU701": other, "NPU702": original}
+    tried: list[str] = []
+
+    def run_without(code: str) -> RunResult:
+        tried.append(code)
+        return runs[code]
+
+    assert deciding_rules(runs, run_without, original, 1e-3) == ("NPU702",)
+    assert tried == ["NPU101", "NPU701", "NPU702"]
+    assert deciding_rules(["NPU701"], run_without, original, 1e-3) == ()
+
+
+WRONG = """\
+code = "ACME009"
+family = "acme"
+severity = "warning"
+message.en = "Use `{replacement}` for `{symbol}`."
+message.zh = "请用 `{replacement}` 代替 `{symbol}`。"
+explanation.en = "A rule of a team that is wrong."
+explanation.zh = "团队的一条错误规则。"
+
+[[examples]]
+before = '''
+import torch
+
+y = torch.square(x)
+'''
+after = '''
+import torch
+
+y = torch.abs(x)
+'''
+
+[[symbols]]
+symbol = "torch.square"
+becomes = "torch.abs"
+fix = "unsafe"
+source = "nobody"
+"""
+
+
+@pytest.mark.emulated
+@pytest.mark.usefixtures("here")
+def test_a_fix_that_changes_results_is_found_by_running_without_it() -> None:
+    write("wrong.toml", WRONG)
+    write("npulens.toml", 'extend-rules = ["wrong.toml"]\n')
+    write("train.py", TRAIN.replace("model(x).square()", "torch.square(model(x))"))
+    code, found = verify("--steps", "2", "--unsafe-fixes", "--compare", "train.py")
+    assert (code, found["outcome"]) == (1, "diverged"), found
+    assert found["comparison"]["deciding"] == ["ACME009"]
+
+
 def test_an_original_that_stops_is_no_measure() -> None:
     stopped = result([1.0], [[1.0]], kind="error", type="ValueError", message="only GPUs")
     found = compare(stopped, result([2.0], [[1.0]]), 1e-3)
@@ -935,3 +1000,75 @@ def test_apis_that_the_npu_lacks_are_a_finding() -> None:
     ran.reports[0]["apis"].append(["train.py", 3, name, 1])
     verdict = judge(ran, apis)
     assert (verdict.outcome, verdict.line, verdict.detail) == (Outcome.UNSUPPORTED, 3, name)
+
+
+def test_types_that_the_tables_do_not_list_are_told() -> None:
+    types = types_to_watch(load_catalogue(), TorchVersion(2, 13))
+    assert "float64" in types["torch.Tensor.add"]
+    assert "torch.Tensor.relu" not in apis_to_watch(load_catalogue(), TorchVersion(2, 13))
+
+
+WIDE = """import torch
+model = torch.nn.Linear(4, 4).npu()
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+scaler = torch.npu.amp.GradScaler()
+x = torch.ones(2, 4).npu()
+loss = model(x).sum()
+print(loss.double() + 1)
+print(x.view(1, 1, 1, 1, 1, 1, 1, 2, 4) * 2)
+print(torch.nn.FractionalMaxPool2d(2, output_size=2)(torch.ones(1, 1, 8, 8).npu()))
+scaler.scale(loss).backward()
+scaler.step(optimizer)
+"""
+
+
+@pytest.mark.usefixtures("here")
+def test_types_and_dimensions_that_reach_the_device_are_told() -> None:
+    found = verify("--as-is", "--steps", "0", write("train.py", WIDE))[1]
+    assert found["status"] == "passed"
+    seen = [(site["line"], site["name"], site["kind"]) for site in found["apis"]]
+    assert (7, "torch.Tensor.add (float64)", "type") in seen
+    assert (8, "torch.Tensor.mul (9 dimensions)", "type") in seen
+    assert any(line == 9 and kind == "may-fall-back" for line, _, kind in seen)
+    assert all(line < 11 for line, _, _ in seen)  # what the scaler computes is not told
+
+
+@pytest.mark.usefixtures("here")
+def test_products_of_sparse_tensors_are_not_on_the_npu() -> None:
+    source = (
+        "import torch\n"
+        "a = torch.eye(3).to_sparse().npu()\n"
+        "assert (a + a).coalesce().to_dense().sum() == 6\n"
+        "torch.spmm(a, torch.ones(3, 2).npu())\n"
+    )
+    found = verify("--as-is", "--steps", "0", write("train.py", source))[1]
+    assert (found["outcome"], found["line"]) == ("unsupported", 4)
+    assert found["detail"] == "aten::mm of sparse tensors"
+
+
+@pytest.mark.usefixtures("here")
+def test_a_library_that_asks_for_a_capability_needs_the_variable() -> None:
+    source = (
+        "import torch\n"
+        "from torch_npu.contrib import transfer_to_npu\n"
+        "torch.distributed.init_process_group('nccl', 'tcp://127.0.0.1:0', 1, 1, 0)\n"
+        "torch.distributed.broadcast(torch.ones(1).cuda(), 0)\n"
+    ).replace(
+        "'tcp://127.0.0.1:0', 1, 1, 0", "store=torch.distributed.HashStore(), rank=0, world_size=1"
+    )
+    found = verify("--as-is", "--steps", "0", write("train.py", source))[1]
+    assert (found["outcome"], found["line"]) == ("needs-variable", 4)
+    assert found["detail"] == "TORCH_NPU_DEVICE_CAPABILITY"
+
+
+@pytest.mark.usefixtures("here")
+def test_wrapped_models_fail_under_the_shim_for_what_they_are() -> None:
+    source = (
+        "import torch\n"
+        "from torch_npu.contrib import transfer_to_npu\n"
+        "torch.cuda.Stream(device=torch.device('cuda'))\n"
+        "torch.nn.DataParallel(torch.nn.Linear(2, 2))\n"
+    )
+    found = verify("--as-is", "--steps", "0", write("train.py", source))[1]
+    assert (found["outcome"], found["line"]) == ("unsupported", 4)
+    assert found["detail"] == "torch.nn.DataParallel"

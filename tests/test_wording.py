@@ -24,7 +24,7 @@ from npulens.workspace.fixing.effort import EffortClass
 from npulens.workspace.guiding import guide_records
 from npulens.workspace.migrating.readiness import Readiness
 from npulens.workspace.verifying.agreement import Agreement
-from npulens.workspace.verifying.npu_apis import FAILS, FALLS_BACK, MAY_FALL_BACK
+from npulens.workspace.verifying.npu_apis import FAILS, FALLS_BACK, MAY_FAIL, MAY_FALL_BACK
 from npulens.workspace.verifying.outcomes import Outcome
 
 SERVER = Path(npulens.__file__).parent
@@ -80,7 +80,7 @@ COMPLETE = {
     "log-not-copied": copying.Reason,
     "log-effort": EffortClass,
     "verify-outcome": Outcome,
-    "verify-kind": ("shape", "wait", FAILS, FALLS_BACK, MAY_FALL_BACK),
+    "verify-kind": ("shape", "wait", FAILS, MAY_FAIL, FALLS_BACK, MAY_FALL_BACK, "type"),
     "verify-diverged": ("loss", "parameter", "count"),
     "verify-agreement": Agreement,
     "editor-lens": ("training", "evaluation", "unknown"),

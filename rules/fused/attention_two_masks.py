@@ -170,3 +170,55 @@ def replacement_both_if(q, k, v, wanted, given, one, mask, scale=1.0, p=0.0, tra
         scale=scale,
         keep_prob=1.0 - p if training else 1.0,
     )[0]
+
+
+def pattern_both_if_given_first(q, k, v, scale, wanted, given, one, fill, mask, other, p, training):
+    scores = scaled(q @ k.transpose(-2, -1), scale)
+    if given is not None:
+        scores = scores.masked_fill(mask, other)
+    if wanted:
+        scores = scores.masked_fill(one, fill)
+    return dropped(functional.softmax(scores, dim=-1), p, training) @ v
+
+
+def replacement_both_if_given_first(
+    q, k, v, wanted, given, one, mask, scale=1.0, p=0.0, training=False
+):
+    return torch_npu.npu_fusion_attention(
+        q,
+        k,
+        v,
+        q.shape[1],
+        "BNSD",
+        atten_mask=torch.broadcast_to(
+            (one if wanted else False) | (mask if given is not None else False),
+            (*q.shape[:3], k.shape[2]),
+        )
+        if wanted or given is not None
+        else None,
+        scale=scale,
+        keep_prob=1.0 - p if training else 1.0,
+    )[0]
+
+
+def pattern_second_if_wanted(q, k, v, scale, wanted, one, fill, mask, other, p, training):
+    scores = scaled(q @ k.transpose(-2, -1), scale)
+    scores = scores.masked_fill(one, fill)
+    if wanted:
+        scores = scores.masked_fill(mask, other)
+    return dropped(functional.softmax(scores, dim=-1), p, training) @ v
+
+
+def replacement_second_if_wanted(q, k, v, wanted, one, mask, scale=1.0, p=0.0, training=False):
+    return torch_npu.npu_fusion_attention(
+        q,
+        k,
+        v,
+        q.shape[1],
+        "BNSD",
+        atten_mask=torch.broadcast_to(
+            one | (mask if wanted else False), (*q.shape[:3], k.shape[2])
+        ),
+        scale=scale,
+        keep_prob=1.0 - p if training else 1.0,
+    )[0]

@@ -14,7 +14,7 @@ ALMOST = {
 FORMS = {
     "scaled": ("scaled", "unscaled"),
     "masked": ("masked", "filled", "unmasked"),
-    "dropped": ("dropped", "kept"),
+    "dropped": ("dropped", "dropped_if_given", "kept"),
 }
 
 
@@ -28,6 +28,10 @@ def unscaled(scores, scale):
 
 def dropped(weights, p, training):
     return functional.dropout(weights, p, training)
+
+
+def dropped_if_given(weights, p, training):
+    return weights if training is None else training(weights)
 
 
 def kept(weights, p, training):

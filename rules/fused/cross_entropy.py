@@ -1,19 +1,32 @@
 """Cross entropy by hand: a log-softmax, then the value at the target."""
 
+import torch
 import torch_npu
 from torch.nn import functional
 
 RULE = "NPU713"
 APPLICABILITY = "unsafe"
-WORDS = ("log_softmax", "LogSoftmax")
+WORDS = ("log_softmax", "LogSoftmax", "logsumexp", "log(")
 BESIDE = ("choice",)
 TRANSPARENT = ("contiguous",)
-CONDITIONS = {}
+CONDITIONS = {
+    "at": ("may_be_last",),
+    "by": ("may_be_last",),
+    "place": ("may_be_last",),
+    "out": ("may_be_last_or_none",),
+}
 CHECK = {
     "en": "The operator takes logits of two dimensions with at most 200000 rows, and targets of int64.",
     "zh": "该算子接收二维 logits，最多 200000 行，目标须为 int64。",
 }
-EXAMPLES = [{"logits": (6, 11), "target": ("int", 11, 6)}]
+TENSORS = {"logits": (6, 11), "target": ("int", 11, 6)}
+LAST = {"at": -1, "by": -1}
+EXAMPLES = [
+    TENSORS,
+    {**TENSORS, **LAST},
+    {**TENSORS, **LAST, "out": -1},
+    {**TENSORS, **LAST, "place": -1},
+]
 
 
 def pattern(logits, target):
@@ -48,21 +61,56 @@ def replacement_each(logits, target):
     return torch_npu.npu_cross_entropy_loss(logits, target, reduction="none")[0]
 
 
-def pattern_mean_gathered(logits, target):
-    chosen = functional.log_softmax(logits, dim=-1).gather(-1, target.unsqueeze(-1))
-    return -chosen.squeeze(-1).mean()
-
-
-def replacement_mean_gathered(logits, target):
-    return torch_npu.npu_cross_entropy_loss(logits.flatten(0, -2), target.flatten())[0].squeeze(0)
-
-
-def pattern_chosen(logits, target):
-    chosen = functional.log_softmax(logits, dim=-1).gather(-1, target.unsqueeze(-1))
-    return chosen.squeeze(-1)
+def pattern_chosen(logits, target, at, by, place):
+    chosen = functional.log_softmax(logits, dim=-1).gather(at, target.unsqueeze(by))
+    return chosen.squeeze(place)
 
 
 def replacement_chosen(logits, target):
     return -torch_npu.npu_cross_entropy_loss(
         logits.flatten(0, -2), target.flatten(), reduction="none"
     )[0].view_as(target)
+
+
+def pattern_mean_of_flat(logits, target, at, by, out):
+    chosen = functional.log_softmax(logits, dim=-1).gather(at, target.unsqueeze(by))
+    return -chosen.squeeze(out).mean()
+
+
+def replacement_mean_of_flat(logits, target):
+    return torch_npu.npu_cross_entropy_loss(logits.flatten(0, -2), target.flatten())[0].squeeze(0)
+
+
+def pattern_mean_of_column(logits, target, at, by):
+    return -functional.log_softmax(logits, dim=-1).gather(at, target.unsqueeze(by)).mean()
+
+
+def replacement_mean_of_column(logits, target):
+    return torch_npu.npu_cross_entropy_loss(logits.flatten(0, -2), target.flatten())[0].squeeze(0)
+
+
+def pattern_mean_of_parts(logits, target, at, by):
+    total = torch.logsumexp(logits, dim=-1, keepdim=True)
+    return (total - logits.gather(at, target.unsqueeze(by))).mean()
+
+
+def replacement_mean_of_parts(logits, target):
+    return torch_npu.npu_cross_entropy_loss(logits.flatten(0, -2), target.flatten())[0].squeeze(0)
+
+
+def pattern_mean_of_flat_parts(logits, target, at, by, out):
+    total = torch.logsumexp(logits, dim=-1)
+    return (total - logits.gather(at, target.unsqueeze(by)).squeeze(out)).mean()
+
+
+def replacement_mean_of_flat_parts(logits, target):
+    return torch_npu.npu_cross_entropy_loss(logits.flatten(0, -2), target.flatten())[0].squeeze(0)
+
+
+def pattern_mean_of_difference(logits, target, at, by, out):
+    total = torch.logsumexp(logits, dim=-1)
+    return -(logits.gather(at, target.unsqueeze(by)).squeeze(out) - total).mean()
+
+
+def replacement_mean_of_difference(logits, target):
+    return torch_npu.npu_cross_entropy_loss(logits.flatten(0, -2), target.flatten())[0].squeeze(0)

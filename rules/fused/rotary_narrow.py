@@ -48,3 +48,30 @@ def pattern(x, cos, sin):
 
 def replacement(x, cos, sin):
     return torch_npu.npu_rotary_mul(x, torch.cat((cos,) * 2, dim=-1), torch.cat((sin,) * 2, dim=-1))
+
+
+def pattern_back(x, cos, sin):
+    first, second = torch.chunk(x, 2, dim=-1)
+    return torch.cat((first * cos + second * sin, second * cos - first * sin), dim=-1)
+
+
+def replacement_back(x, cos, sin):
+    return torch_npu.npu_rotary_mul(
+        x, torch.cat((cos,) * 2, dim=-1), -torch.cat((sin,) * 2, dim=-1)
+    )
+
+
+def pattern_of_four(x, cos, sin):
+    first, second = torch.chunk(x, 2, dim=-1)
+    return torch.cat((first * cos - second * sin, second * cos + first * sin), dim=3)
+
+
+def pattern_back_of_four(x, cos, sin):
+    first, second = torch.chunk(x, 2, dim=-1)
+    return torch.cat((first * cos + second * sin, second * cos - first * sin), dim=3)
+
+
+def replacement_back_of_four(x, cos, sin):
+    return torch_npu.npu_rotary_mul(
+        x, torch.cat((cos,) * 2, dim=-1), -torch.cat((sin,) * 2, dim=-1)
+    )

@@ -54,3 +54,14 @@ def replacement(x, cos, sin):
     return torch_npu.npu_rotary_mul(
         x, cos.repeat_interleave(2, -1), sin.repeat_interleave(2, -1), "interleave"
     )
+
+
+def pattern_back(x, cos, sin):
+    even, odd = x[..., 0::2], x[..., 1::2]
+    return torch.stack((even * cos + odd * sin, odd * cos - even * sin), dim=-1).flatten(-2)
+
+
+def replacement_back(x, cos, sin):
+    return torch_npu.npu_rotary_mul(
+        x, cos.repeat_interleave(2, -1), -sin.repeat_interleave(2, -1), "interleave"
+    )

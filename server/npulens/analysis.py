@@ -23,10 +23,11 @@ from npulens.checks.intent.own_devices import outside_of_own_devices
 from npulens.checks.intent.refused_libraries import open_refused
 from npulens.checks.intent.scripted_functions import without_plain_scripts
 from npulens.checks.intent.type_only_imports import without_types_only
+from npulens.checks.intent.unused_code import with_unused_code
 from npulens.checks.module_wide.module_wide_findings import module_wide_findings
 from npulens.checks.one_code import with_one_code
 from npulens.checks.optional_code import OptionalCode
-from npulens.checks.other_files.cpp_bindings import cpp_binding_findings
+from npulens.checks.other_files.cpp_bindings import cpp_binding_findings, cuda_source
 from npulens.checks.other_files.launch_files import comments_of, is_run_by_service, launch_findings
 from npulens.checks.python.devices.checkpoints import with_loaded_models
 from npulens.checks.python.devices.result_members import with_result_members
@@ -41,7 +42,7 @@ from npulens.checks.segments.changes import Signature, module_signature, words_a
 from npulens.checks.segments.following import follow_comment
 from npulens.checks.segments.module_facts import ModuleFacts
 from npulens.checks.segments.segment import Segment, never_cancel, segment_of, with_starts
-from npulens.checks.segments.shape_answers import Hint
+from npulens.checks.segments.shape_answers import FunctionShapes, Hint
 from npulens.checks.suppression import without_suppressed
 from npulens.checks.syntax_findings import syntax_finding
 from npulens.checks.visitor import visit
@@ -74,10 +75,14 @@ class ShapeReport:
     Attributes:
         ranked: Where they depend on data and where the host waits, the worst first.
         hints: The symbolic shapes of names, and what functions hold, in order of place.
+        reads: The shapes of names where they are read, of `shapes_of_names` alone.
+        functions: What functions take and give, likewise.
     """
 
     ranked: Sequence[Ranked]
     hints: Sequence[Hint]
+    reads: Sequence[Hint] = ()
+    functions: Sequence[FunctionShapes] = ()
 
 
 NO_SHAPES = ShapeReport((), ())
@@ -88,12 +93,12 @@ class StatementCache:
     """What the analysis of an earlier version of a text found out, so that only changes cost time.
 
     One for each open document, for use by one thread at a time; the answer is the same without.
-    `shapes` is what the last call of `analyze` has come to know of shapes; with `all_shapes` those
-    of names in functions, too, that hold no source of dynamic shapes.
+    `shapes` is what the last call of `analyze` has come to know of shapes, and `module` what it
+    has analysed, for `shapes_of_names`.
     """
 
-    def __init__(self, *, all_shapes: bool = False) -> None:
-        self.all_shapes = all_shapes
+    def __init__(self) -> None:
+        self.module: AnalysedModule | None = None
         self.catalogue: Catalogue | None = None
         self.triggers: frozenset[str] = frozenset()
         self.segments: dict[str, Segment] = {}
@@ -162,8 +167,9 @@ def judge(
     """What `analyze` finds, and beside it what is settled with the reasons."""
     find_comments: Callable[[str], Iterable[Span]]
     if document.kind is Kind.NATIVE:
-        found = cpp_binding_findings(document.text, catalogue, document.path, target)
-        return overruled(Judgement(tuple(found)), document, target.reasons)
+        given = document.text, catalogue, document.path, target
+        bound = Judgement(tuple(cpp_binding_findings(*given)), tuple(cuda_source(*given)))
+        return overruled(bound, document, target.reasons)
     if document.kind is Kind.PYTHON:
         judged = _python_findings(document, catalogue, target, cache, check_cancelled)
         find_comments = comments
@@ -207,12 +213,12 @@ def _python_findings(
     hotspots = Hotspots(
         analysed,
         reported_only=cache is None,
-        all_shapes=cache is not None and cache.all_shapes,
         check_cancelled=check_cancelled,
     )
     if cache is not None:
         state = ModuleState(target, analysed.facts, idioms.traits, hotspots.helpers)
         cache.forget(segments, state, module_signature(segments))
+        cache.module = None
     insertions = Insertions(segments, document.text, target)
     idioms.find()
     hotspots.find()
@@ -226,6 +232,7 @@ def _python_findings(
     ranked = hotspots.ranked()
     if cache is not None:
         cache.shapes = ShapeReport(ranked, hotspots.hints())
+        cache.module = analysed
     findings += shape_findings(ranked, catalogue)
     module = WholeModule(document.text, document.path, [segment.parsed for segment in segments])
     findings += module_wide_findings(module, analysed.facts.signs, catalogue)
@@ -251,6 +258,7 @@ def _python_findings(
     if not is_overruled:
         open_refused(ledger, module)
     findings = with_loaded_models(with_needless_imports(ledger.open, module), module)
+    findings = with_unused_code(findings, document.text, document.path, target.project)
     if target.style is MigrationStyle.DEVICE_AGNOSTIC:
         findings = with_one_code(findings, module, target.torch_version)
     if target.shim is Shim.MISSING and not any(
@@ -282,6 +290,31 @@ def _comments_of_notebook(text: str) -> Iterator[Span]:
     for start, end in shell_of_notebook(text):
         for comment in comments_of(Kind.SHELL)(text[start:end]):
             yield Span(start + comment.start, start + comment.end)
+
+
+def shapes_of_names(
+    cache: StatementCache, check_cancelled: Callable[[], None] = never_cancel
+) -> ShapeReport:
+    """What the text that was analysed last shows of shapes, also where none depends on data.
+
+    Args:
+        cache: That of the analysis.
+        check_cancelled: Called on the way; what it raises ends the search.
+    """
+    if cache.module is None:
+        return cache.shapes
+    hotspots = Hotspots(cache.module, check_cancelled=check_cancelled)
+    try:
+        named = hotspots.named()
+    except RecursionError:
+        return cache.shapes
+    hints = {hint.span: hint for hint in (*named.hints, *cache.shapes.hints)}
+    return replace(
+        cache.shapes,
+        hints=sorted(hints.values()),
+        reads=named.reads,
+        functions=named.functions,
+    )
 
 
 def analyze_shapes(
@@ -325,7 +358,7 @@ def _hotspots(
 
 
 def _launch_findings(document: Document, catalogue: Catalogue, target: Target) -> Judgement:
-    """The findings of a script, a Dockerfile or settings, and of Python inside them."""
+    """The findings of a script, a Dockerfile or settings, and of files inside them."""
     place = target.project.place_of(document.path)
     report = launch_findings(document, catalogue, place, target.style)
     ledger = Ledger(report.findings)
@@ -336,14 +369,13 @@ def _launch_findings(document: Document, catalogue: Catalogue, target: Target) -
     )
     findings = ledger.open
     inside = replace(target, reasons=())  # the whole document has them applied, with its lines
-    within = [(span, name, True) for span, name in report.embedded]
-    within += [(span, "one_liner.py", False) for span in report.one_liners]
-    for span, name, has_lines in within:
-        inner = judge(Document(name, document.text[slice(*span)]), catalogue, inside)
-        if not any(finding.rule.family == "engine" for finding in inner.findings):
-            found = (finding.shifted(span.start) for finding in inner.findings)
-            findings += (each if has_lines else replace(each, fixes=()) for each in found)
-            ledger.settled += (finding.shifted(span.start) for finding in inner.settled)
+    for each in report.inner_files:
+        inner = judge(Document(each.name, each.text(document.text)), catalogue, inside)
+        # What a shell puts in is not known here, so that it may not be Python yet.
+        found = [f.shifted(each.span.start) for f in inner.findings if f.rule.family != "engine"]
+        # A fix might end the quotes or the line.
+        findings += (replace(f, fixes=()) if each.quote else f for f in found)
+        ledger.settled += (finding.shifted(each.span.start) for finding in inner.settled)
     if is_run_by_service(place):
         findings = [finding.at_most(Severity.INFO) for finding in findings]
     findings.sort(key=lambda finding: (finding.span, finding.rule.code))

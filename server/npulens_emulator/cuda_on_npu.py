@@ -48,7 +48,7 @@ def apply() -> None:
     redirection = Redirection("npu", "hccl")
     for name in _TRANSLATED:
         setattr(cuda, name, redirection.translating(getattr(npu, name)))
-    cuda.device = _translated_context(redirection, npu.device)
+    npu.device.__init__ = redirection.translating(npu.device.__init__)  # streams enter it, too
     redirection.apply(cuda)
     sys.modules["torch.cuda"] = cuda
     for name in _SUBMODULES:
@@ -62,13 +62,3 @@ def apply() -> None:
     if distributed.is_available():
         distributed.is_nccl_available = distributed.is_hccl_available
         distributed.Backend.default_device_backend_map.pop("cuda", None)
-
-
-def _translated_context(redirection: Redirection, context: Any) -> Any:
-    class device(context):  # type: ignore[misc]  # noqa: N801
-        """`torch.cuda.device`."""
-
-        def __init__(self, device: Any) -> None:
-            super().__init__(redirection.device_of(device))
-
-    return device

@@ -9,6 +9,7 @@ from torch.utils import backend_registration
 
 from npulens_emulator.fallback import fallback
 from npulens_emulator.kernels import KERNELS
+from npulens_emulator.kernels.sparse import SPARSE_KEY, sparse_kernels
 
 _C: Any = torch._C
 _registration: Any = backend_registration
@@ -44,6 +45,8 @@ def register(module: ModuleType) -> None:
     _libraries.extend((any_operator, aten))
     for name, kernel in KERNELS.items():
         aten.impl(name, kernel, _KEY)
+    for name, kernel in sparse_kernels():
+        aten.impl(name, kernel, SPARSE_KEY)
     for key in ("Conjugate", "Negative"):  # the copy resolves lazy conjugates itself
         for name in ("_copy_from", "_copy_from_and_resize"):
             aten.impl(name, torch.library.fallthrough_kernel, key)

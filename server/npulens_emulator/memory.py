@@ -66,10 +66,14 @@ def to_npu(tensor: Tensor, index: int | None = None) -> Tensor:
     """A CPU tensor as one of an NPU, over the same memory.
 
     Raises:
-        NotEmulatedError: The tensor is sparse or quantised.
+        NotEmulatedError: The tensor is quantised, or sparse in rows or blocks.
     """
+    if tensor.layout is torch.sparse_coo:
+        parts = (to_npu(tensor._indices(), index), to_npu(tensor._values(), index))
+        return torch.sparse_coo_tensor(*parts, tensor.shape, is_coalesced=tensor.is_coalesced())
     if tensor.layout is not torch.strided or tensor.is_quantized:
-        raise NotEmulatedError("sparse and quantised tensors are not emulated on the NPU")
+        kind = "quantised" if tensor.is_quantized else f"{tensor.layout}"
+        raise NotEmulatedError(f"tensors that are {kind} are not emulated on the NPU")
     lazy: Any = tensor
     if lazy._is_zerotensor():
         tensor = torch.zeros(tensor.shape, dtype=tensor.dtype)
@@ -82,6 +86,9 @@ def to_npu(tensor: Tensor, index: int | None = None) -> Tensor:
 
 def to_cpu(tensor: Tensor) -> Tensor:
     """A tensor of an NPU as one of the CPU, over the same memory and without gradients."""
+    if tensor.layout is torch.sparse_coo:
+        parts = (to_cpu(tensor._indices()), to_cpu(tensor._values()))
+        return torch.sparse_coo_tensor(*parts, tensor.shape, is_coalesced=tensor.is_coalesced())
     out = retag(tensor, _CPU, 0)
     if tensor.is_conj():
         out = out.conj()

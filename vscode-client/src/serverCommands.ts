@@ -10,6 +10,7 @@ export const MIGRATE_FILE = "npulens.migrateFile";
 export const RESTART_INDEX = "npulens.restartIndex";
 export const RANK_SHAPES = "npulens.rankShapes";
 export const VERIFY = "npulens.verify";
+const TRACE_SHAPES = "npulens.traceShapes";
 export const GUIDE = "npulens.guide";
 const MIGRATE_WORKSPACE = "npulens.migrateWorkspace";
 const WRITE_REPORT = "npulens.writeReport";
@@ -35,7 +36,7 @@ export async function executeCommand(
     answer = await next(command, args);
   } catch (error) {
     if (!(error instanceof vscode.CancellationError)) {
-      void tellOfFailure(error, command === VERIFY);
+      void tellOfFailure(error, command === VERIFY || command === TRACE_SHAPES);
     }
     return undefined;
   }
@@ -56,7 +57,7 @@ async function completed(command: string, given: unknown[]): Promise<unknown[] |
     // Menus add arguments of the editor, which are none of the server's.
     return named === undefined ? undefined : [named, ...(typeof first === "string" ? rest : [])];
   }
-  if (command === VERIFY) {
+  if (command === VERIFY || command === TRACE_SHAPES) {
     return prepareRun(given);
   }
   if (command === MIGRATE_WORKSPACE) {

@@ -17,7 +17,7 @@ export const PROJECT_SETTINGS = [
 /** The settings that the server knows; all others stay here. */
 export const SERVER_SETTINGS = [
   ...PROJECT_SETTINGS,
-  ...(["language", "logLevel", "codeLens", "inlayHints", "allShapes", "cache"] as const),
+  ...(["language", "logLevel", "codeLens", "shapeLens", "inlayHints", "cache"] as const),
 ] as const;
 
 /** The settings of what the editor does by itself. */

@@ -113,11 +113,13 @@ class UnusedFacts:
     """What nothing of the project uses.
 
     Attributes:
-        names: Classes and private functions that nothing names.
+        names: Classes and private functions that nothing names, or only each other.
+        functions: Other functions and methods of which that is true.
         modules: Paths of modules that only define something, and that nothing names.
     """
 
     names: frozenset[str] = frozenset()
+    functions: frozenset[str] = frozenset()
     modules: frozenset[str] = frozenset()
 
 

@@ -437,7 +437,7 @@ _OTHER_WORDS = (
     *("lion_32bit", "OptimizerNames"),
     *("adamw_apex_fused", "use_8bit_adam", "load_8bit", "tf32"),
     *("zero_quantized_weights", "zero_quantized_gradients"),
-    *("CUDA", "ShardedGradScaler", "environ", "putenv", "init_method"),
+    *("CUDA", "ShardedGradScaler", "environ", "putenv", "init_method", "__global__"),
 )
 """What advice on speed is about, see `checks/python/launching/performance.py`; `nvidia-smi` and
 scripts for a scheduler; what a `setup.py` requires; what Ray and Lightning get;

@@ -122,7 +122,7 @@ def _is_for_vendor(fix: Fix, finding: Finding) -> bool:
     """Whether a fix is for one vendor; one with an arm for the NPU is of this style."""
     if fix.style is MigrationStyle.DEVICE_AGNOSTIC:
         return False
-    if finding.rule.per_device:
+    if finding.rule.per_device or finding.rule.name == DATA_PARALLEL_RULE:
         return True
     needs_plugin = fix.imports not in (ImportNeed.NOTHING, ImportNeed.TORCH_NAME)
     return needs_plugin or any(_VENDOR.search(edit.replacement) for edit in fix.edits)

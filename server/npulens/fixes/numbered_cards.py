@@ -3,7 +3,7 @@
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from npulens.catalog.model import Edit
@@ -43,8 +43,12 @@ def unnumbered_devices(script: Script) -> list[Edit]:
     return edits
 
 
-def card_changes(script: Script) -> list[CardChange]:
+def card_changes(script: Script, nodes: Iterable[ast.AST] | None = None) -> list[CardChange]:
     """The same as changes of nodes.
+
+    Args:
+        script: The file.
+        nodes: Which nodes of it are looked at; `None` for all.
 
     Raises:
         UnclearError: Several are named, or one in a way that is not rewritten.
@@ -57,7 +61,7 @@ def card_changes(script: Script) -> list[CardChange]:
     }
     numbers = _Numbers(script)
     changes: list[CardChange] = []
-    for node in nodes_below(script.tree):
+    for node in nodes_below(script.tree) if nodes is None else nodes:
         if isinstance(node, ast.JoinedStr):
             changes += _composed_device(numbers, node)
         elif isinstance(node, ast.BinOp) and _is_kind(node.left):

@@ -34,7 +34,10 @@ class UnclearError(LocalizedError):
     Attributes:
         text: Why not, and what would help.
         line: Where, counted from 1.
+        path: In which file of several; `None` is the script that was named.
     """
+
+    path: str | None = None
 
     def __init__(self, line: int, name: MessageId, /, **values: object) -> None:
         super().__init__(message(name, **values))
@@ -100,12 +103,14 @@ class Script(NamedTuple):
         lines: Its text.
         module: Its names.
         cards: How its processes take their cards, if each is to have one.
+        path: The file, from the root of its project, if it is one of several.
     """
 
     tree: ast.Module
     lines: LineMap
     module: ModuleScope
     cards: Cards
+    path: str | None = None
 
     def span(self, node: ast.expr | ast.stmt | ast.keyword | ast.alias) -> Span:
         return self.lines.span(node)
@@ -123,11 +128,13 @@ class Script(NamedTuple):
         return Edit(Span(start, start), "".join(indentation + line + newline for line in lines))
 
 
-def read_script(tree: ast.Module, text: str, cards: Cards = NPU_CARDS) -> Script:
+def read_script(
+    tree: ast.Module, text: str, cards: Cards = NPU_CARDS, path: str | None = None
+) -> Script:
     """A module with what is looked up in it."""
     found_lines = walrus_lines(text)
     names = ModuleNames([bindings_of(tree.body, found_lines)])
-    return Script(tree, LineMap(text), ModuleScope(names, 0, found_lines), cards)
+    return Script(tree, LineMap(text), ModuleScope(names, 0, found_lines), cards, path)
 
 
 def joined(edits: Iterable[Edit]) -> tuple[Edit, ...]:

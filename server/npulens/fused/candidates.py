@@ -194,6 +194,8 @@ class Candidates:
         carried = self._parameters(constructor.node)
         statements = sorted(inner_statements(constructor.node.body), key=lambda s: s.lineno)
         for statement in statements:
+            if isinstance(statement, ast.FunctionDef) and self._has_part(statement):
+                carried[statement.name] = self._with_helpers(statement)
             if not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
                 continue
             value = statement.value

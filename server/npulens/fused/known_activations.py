@@ -14,7 +14,9 @@ from npulens.graphs.nodes import (
     LIBRARY,
     OPAQUE,
     SELECT,
+    TABLE,
     Node,
+    entry,
     reachable,
 )
 from npulens.syntax.walking import names_in
@@ -95,6 +97,10 @@ def _may_be(known: Node, evaluator: Evaluator, kind: _Kind, depth: int) -> bool:
         return _may_be(known.operands[0], evaluator, kind, depth - 1)
     if known.operator == ATTRIBUTE:
         return kind.is_likely and _sounds(str(known.label))
+    if known.operator == "index" and known.operands[0].operator == TABLE:
+        default = evaluator.default(known.operands[1])
+        chosen = None if default is None else entry(known.operands[0], default)
+        return kind.is_likely if chosen is None else _is_named(chosen, kind)
     if known.operator in ("index", OPAQUE) and known.operands:
         return _is_named(known.operands[0], kind) or _comes_from_table(known, evaluator, kind)
     return False

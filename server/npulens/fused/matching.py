@@ -20,7 +20,7 @@ _MAX_STEPS = 3_000
 """Comparisons of two nodes for one pattern at one place."""
 _SAME_DIGITS = 4e-6
 _ASSOCIATIVE = frozenset({"add", "multiply"})
-_PLACED = frozenset({"apply", OPAQUE})
+_PLACED = frozenset({"apply", "rand", OPAQUE})
 """Nodes whose label says where they are and not what they are."""
 
 

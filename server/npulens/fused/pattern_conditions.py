@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from npulens.fused.attention_parts import adds_a_product, attends, changes_weights
 from npulens.fused.masks import diagonal, is_float_mask
 from npulens.graphs.nodes import (
     ATTRIBUTE,
@@ -133,6 +134,14 @@ CONDITIONS: dict[str, Callable[[Node, Initial], bool]] = {
     "causal": lambda node, initial: diagonal(node, initial) == "start",
     "causal_at_end": lambda node, initial: diagonal(node, initial) == "end",
     "float_mask": is_float_mask,
+    # Of tensors of two or three dimensions, or any.
+    "may_be_last": lambda node, initial: number(node) in (-1, 1, 2),
+    "may_be_last_or_none": lambda node, initial: (
+        number(node) in (-1, 1, 2) or is_constant(node, None)
+    ),
+    "attends": attends,
+    "adds_a_product": adds_a_product,
+    "changes_weights": changes_weights,
     "four_dimensions": lambda node, initial: rank_of(node) in (None, 4),
     "three_dimensions": lambda node, initial: rank_of(node) == 3,
 }

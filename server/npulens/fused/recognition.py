@@ -21,6 +21,8 @@ from npulens.graphs.nodes import TUPLE, Node, stripped
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
 
+_TURNED = frozenset({"cast", "contiguous", "transpose", "permute"})
+"""Around what may be recognised all the same, if a pattern looks through them."""
 _MOST_LOOKS = 200
 """Of one function: so often other uses of the parts of a match are looked up."""
 
@@ -120,7 +122,8 @@ class Recognizer:
 
     def _matches(self, value: Node, without_gradient: bool) -> Iterator[Match]:
         inner = stripped(value, {"cast", "contiguous"})
-        for operator in {value.operator, inner.operator}:
+        turned = stripped(inner, _TURNED)
+        for operator in dict.fromkeys((value.operator, inner.operator, turned.operator)):
             for pattern in self._by_operator.get(operator, ()):
                 if pattern.traits & ~value.traits:
                     continue  # it has operators that are not in this value

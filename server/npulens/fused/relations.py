@@ -29,6 +29,7 @@ _LOOKED_THROUGH = _SAME_SIZE | {"reshape", "transpose", "permute"}
 _BROADCAST = frozenset({"unsqueeze", "mean", "sum", "amax", "parameter", "size", CONSTANT})
 _ONE_FACTOR_NAMES = ("scale", "mask", "weight", "shift", "alpha", "beta", "prob", "score", "coef")
 """Arguments with such names are broadcast."""
+_REARRANGED = frozenset({"cast", "contiguous", "reshape", "unsqueeze", "squeeze"})
 _MAX_DEPTH = 16
 _MAX_NODES = 2000
 
@@ -157,6 +158,20 @@ def _is_one_of_many(nodes: Sequence[Node], evaluator: Evaluator) -> bool:
     return any(_is_item(node) for node in nodes)
 
 
+def _is_expert_with_its_own(nodes: Sequence[Node], evaluator: Evaluator) -> bool:
+    """Whether one of many experts is given what a loop takes for it: `x[index == i]`."""
+    expert, tokens = nodes
+    names = (str(node.label) for node in islice(reachable(expert), _MAX_NODES))
+    tokens = stripped(tokens, _REARRANGED)
+    picked = tokens.operands[1:] if tokens.operator == "index" else (tokens,)
+    return (
+        _is_item(expert)
+        and any("expert" in name.lower() for name in names)
+        and any(map(_is_item, (n for each in picked for n in islice(reachable(each), 40))))
+        and tokens.operator in ("index", "element", OPAQUE)
+    )
+
+
 def _is_item(node: Node) -> bool:
     """`experts[i]` or `i` of a loop over experts; for a module of many, what is in its place."""
     if node.operator in ("index", "element", "transpose", ATTRIBUTE):
@@ -164,9 +179,64 @@ def _is_item(node: Node) -> bool:
     return node.operator == OPAQUE and isinstance(node.label, tuple) and node.label[0] == "item"
 
 
+def _is_per_sample(nodes: Sequence[Node], evaluator: Evaluator) -> bool:
+    """Whether a tensor has one number for each sample of another: sizes `(len(x), 1, 1)`."""
+    drawn, x = nodes
+    sizes = drawn.operands[drawn.operator not in ("rand", "empty") :]
+    if drawn.operator == "empty" and isinstance(drawn.label, tuple):
+        sizes = sizes[: len(sizes) - len(drawn.label)]
+    if len(sizes) == 1 and sizes[0].operator in (TUPLE, "add"):
+        return _starts_with_length(sizes[0], x)
+    return len(sizes) > 1 and _are_ones(sizes[1:]) and _is_length(sizes[0], x)
+
+
+def _starts_with_length(sizes: Node, x: Node) -> bool:
+    """`(len(x), 1, 1)` or `(len(x),) + (1,) * (x.ndim - 1)`."""
+    if sizes.operator == TUPLE:
+        return (
+            len(sizes.operands) > 1
+            and _are_ones(sizes.operands[1:])
+            and (_is_length(sizes.operands[0], x))
+        )
+    return any(
+        one.operator == TUPLE and len(one.operands) == 1 and _is_length(one.operands[0], x)
+        for one in sizes.operands
+    )
+
+
+def _are_ones(sizes: Sequence[Node]) -> bool:
+    return all(number(size) == 1 for size in sizes)
+
+
+def _is_length(size: Node, x: Node) -> bool:
+    """Whether a size is that of the first dimension of a tensor, by what else is one or a name."""
+    if size.operator != "size":
+        return size.operator in (INPUT, ATTRIBUTE)
+    return number(size.operands[1]) == 0 and any(
+        size.operands[0] is node for node in islice(reachable(x), _MAX_DEPTH)
+    )
+
+
+def _is_made_of(nodes: Sequence[Node], evaluator: Evaluator) -> bool:
+    """Whether a parameter was made as a row of just so many numbers."""
+    if len(nodes) < 2:
+        return True  # the pattern is another one, without a width
+    parameter, width = (evaluator.initial(node) or node for node in nodes)
+    if parameter.operator != "parameter":
+        return False
+    created = parameter.operands[0]
+    if not created.operands or created.operator not in ("ones", "zeros", "empty"):
+        return False
+    size = created.operands[0]
+    return (size.operands[-1] if size.operator == TUPLE and size.operands else size) is width
+
+
 RELATIONS: dict[str, Relation] = {
     "activation": _is_activation,
     "alike": _are_alike,
     "gelu": _is_gelu,
+    "made of": _is_made_of,
     "one of many": _is_one_of_many,
+    "per sample": _is_per_sample,
+    "expert with its own": _is_expert_with_its_own,
 }

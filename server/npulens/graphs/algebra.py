@@ -7,7 +7,7 @@ matter of matching, since a grouped factor may have a name of its own.
 
 import math
 
-from npulens.graphs.nodes import Graph, Node, number
+from npulens.graphs.nodes import CONSTANT, Graph, Node, number
 
 _HALF = 0.5
 
@@ -21,7 +21,19 @@ def add(graph: Graph, left: Node, right: Node) -> Node:
         return right
     if b == 0:
         return left
-    return graph.node("add", _ordered(left, right))
+    return _log_softmax(graph, left, right) or graph.node("add", _ordered(left, right))
+
+
+def _log_softmax(graph: Graph, left: Node, right: Node) -> Node | None:
+    """`x - x.logsumexp(-1, keepdim=True)`."""
+    for one, other in ((left, right), (right, left)):
+        if other.operator == "multiply" and number(other.operands[0]) == -1:
+            total = other.operands[1]
+            if total.operator == "logsumexp" and total.operands[0] is one:
+                tensor, dimension, keeps = total.operands
+                if keeps.operator == CONSTANT and keeps.value is True:
+                    return graph.node("log_softmax", (tensor, dimension))
+    return None
 
 
 def negate(graph: Graph, operand: Node) -> Node:
@@ -60,15 +72,23 @@ def multiply(graph: Graph, left: Node, right: Node) -> Node:
         if has_number and one.operands[1] is other:
             return multiply(graph, one.operands[0], power(graph, other, graph.constant(2)))
     for one, other in ((left, right), (right, left)):
-        if other.operator == "sigmoid":
-            gated = _gated(graph, one, other)
-            if gated is not None:
-                return gated
+        found = _negated(graph, one, other) or _gated(graph, one, other)
+        if found is not None:
+            return found
     return graph.node("multiply", _ordered(left, right))
+
+
+def _negated(graph: Graph, left: Node, right: Node) -> Node | None:
+    """`x * -y` as the negative of `x * y`."""
+    if right.operator != "multiply" or number(right.operands[0]) != -1:
+        return None
+    return multiply(graph, right.operands[0], multiply(graph, left, right.operands[1]))
 
 
 def _gated(graph: Graph, left: Node, logistic: Node) -> Node | None:
     """`x * sigmoid(x)` as the SiLU it is, also with other factors before it: `a * x`."""
+    if logistic.operator != "sigmoid":
+        return None
     (operand,) = logistic.operands
     if left is operand:
         return graph.node("silu", (operand,))

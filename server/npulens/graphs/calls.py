@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from npulens.graphs.algebra import add, divide, multiply, negate, power, square_root, subtract
-from npulens.graphs.nodes import TUPLE, Graph, Node, is_constant, number, stripped
+from npulens.graphs.nodes import ATTRIBUTE, TUPLE, Graph, Node, is_constant, number, stripped
 from npulens.graphs.operators import WITHOUT_EFFECT, Signature, parameter_name
 from npulens.graphs.pairs import complex_pairs, flattened
 from npulens.graphs.permutations import transpose
@@ -96,6 +96,24 @@ def _softmax(graph: Graph, tensor: Node, dimension: Node) -> Node:
     return graph.node("softmax", (tensor, dimension))
 
 
+def _squeezed(graph: Graph, tensor: Node, dimension: Node) -> Node | None:
+    """Numbers stay in front."""
+    if tensor.operator != "multiply" or number(tensor.operands[0]) is None:
+        return None
+    inner = graph.node("squeeze", (tensor.operands[1], dimension))
+    return multiply(graph, tensor.operands[0], inner)
+
+
+def _logarithm(graph: Graph, tensor: Node) -> Node | None:
+    """Those of a softmax, and of a sum of powers of e."""
+    if tensor.operator == "softmax":
+        return graph.node("log_softmax", tensor.operands)
+    if tensor.operator == "sum" and tensor.operands[0].operator == "exp":
+        (inner,), over = tensor.operands[0].operands, tensor.operands[1:]
+        return graph.node("logsumexp", (inner, *over))
+    return None
+
+
 def _dropout(graph: Graph, tensor: Node, probability: Node, training: Node) -> Node:
     if is_constant(probability, 0) or is_constant(training, False):
         return tensor
@@ -126,6 +144,8 @@ _FORMS: dict[str, Callable[..., Node | None]] = {
     "baddbmm": batched_with_sum,
     "softmax": _softmax,
     "dropout": _dropout,
+    "log": _logarithm,
+    "squeeze": _squeezed,
     "scaled_dot_product_attention": lambda graph, *operands: graph.node("sdpa", operands),
 }
 """Operators with more than one way to be written; `None` is for one that stays as it is."""
@@ -143,6 +163,33 @@ def mean_of_sum(graph: Graph, left: Node, right: Node) -> Node | None:
         if dimension is total.operands[1] and _is_of_size(total.operands[0], tensor):
             return graph.node("mean", total.operands)
     return None
+
+
+def softmax_of_powers(graph: Graph, left: Node, right: Node) -> Node | None:
+    """`exp(x) / exp(x).sum(-1, keepdim=True)` as the softmax of x; it may be less its maximum."""
+    for powers, inverse in ((left, right), (right, left)):
+        if powers.operator != "exp" or inverse.operator != "power":
+            continue
+        total, exponent = inverse.operands
+        if not (is_constant(exponent, -1) and total.operator == "sum"):
+            continue
+        tensor, dimension, keeps = total.operands
+        if tensor is powers and is_constant(keeps, True):
+            return graph.node("softmax", (_with_maximum(powers.operands[0]), dimension))
+    return None
+
+
+def _with_maximum(tensor: Node) -> Node:
+    """The x of `x - x.amax(-1, keepdim=True)`, which has the same softmax."""
+    if tensor.operator == "add":
+        for one, other in (tensor.operands, tensor.operands[::-1]):
+            if other.operator == "multiply" and is_constant(other.operands[0], -1):
+                greatest = other.operands[1]
+                if greatest.operator in ("index", "element", ATTRIBUTE):  # with the places
+                    greatest = greatest.operands[0]
+                if greatest.operator in ("amax", "max") and greatest.operands[0] is one:
+                    return one
+    return tensor
 
 
 def _is_of_size(tensor: Node, other: Node) -> bool:

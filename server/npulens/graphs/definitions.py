@@ -235,6 +235,13 @@ def nested_function(node: Function, outer: FunctionHere) -> FunctionHere:
     return FunctionHere(node, FunctionScope(node, outer.scope))
 
 
+def lambda_function(node: ast.Lambda, outer: FunctionHere) -> FunctionHere:
+    """A lambda as the function that it is."""
+    returned = ast.copy_location(ast.Return(node.body), node)
+    function = ast.FunctionDef("<lambda>", node.args, [returned], [])
+    return nested_function(ast.copy_location(function, node), outer)
+
+
 def class_here(node: ast.ClassDef, scope: Scope) -> ClassHere:
     """A class with its methods."""
     inner = ClassScope(node, scope)

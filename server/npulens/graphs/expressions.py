@@ -9,9 +9,9 @@ from types import NoneType
 from typing import Any
 
 from npulens.graphs.algebra import add, divide, multiply, negate, power, subtract
-from npulens.graphs.calls import mean_of_sum
-from npulens.graphs.definitions import Definitions
-from npulens.graphs.frames import Frame, TooLargeError
+from npulens.graphs.calls import mean_of_sum, softmax_of_powers
+from npulens.graphs.definitions import Definitions, lambda_function
+from npulens.graphs.frames import Closure, Frame, TooLargeError
 from npulens.graphs.nodes import (
     ATTRIBUTE,
     AVAILABLE,
@@ -20,6 +20,7 @@ from npulens.graphs.nodes import (
     LIBRARY,
     OPAQUE,
     SELECT,
+    TABLE,
     TUPLE,
     Graph,
     Node,
@@ -28,7 +29,7 @@ from npulens.graphs.nodes import (
 from npulens.graphs.pairs import SLICE
 from npulens.graphs.permutations import transpose
 from npulens.graphs.products import hoisted
-from npulens.graphs.scalars import without_zeros
+from npulens.graphs.scalars import either_filled, filled_last, without_zeros
 from npulens.graphs.tensor_views import ELLIPSIS, floor_divide, subscript
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.values import dotted_name, root_name
@@ -48,6 +49,7 @@ _COMPARISONS: dict[type[ast.cmpop], str] = {
 _NUMBERS = {f"{module}.pi": math.pi for module in ("math", "numpy", "torch")}
 _WITHOUT_PLACE = frozenset({ast.Attribute, ast.Tuple, ast.List})
 """They compute nothing."""
+_OTHER_DEVICES = frozenset({"mps", "xla", "xpu", "hpu", "mlu"})
 _TENSOR_FREE = frozenset({"instance", "parameter", "module"})
 
 
@@ -61,6 +63,8 @@ class Expressions:
         self._numbers: dict[int, int] = {}
         self._kept: list[ast.AST] = []
         self._library: dict[tuple[int, str], list[str]] = {}
+        self.nested: dict[int, Closure] = {}
+        """Functions defined in functions, by the serial of their value."""
 
     def number_of(self, node: ast.AST) -> int:
         """A number for a place in the code, the same each time it is evaluated."""
@@ -163,8 +167,22 @@ class Expressions:
         self.values([*generator.ifs, node.elt], frame)
         frame.names = before
 
+    def _table(self, node: ast.Dict, frame: Frame) -> Node:
+        """A dictionary that is written down."""
+        keys = [key for key in node.keys if isinstance(key, ast.Constant)]
+        if len(keys) < len(node.keys):
+            return self._not_followed(node, frame)
+        parts = (self.values(each, frame) for each in (keys, node.values))
+        return self.graph.node(TABLE, tuple(self.graph.node(TUPLE, tuple(p)) for p in parts))
+
+    def _lambda(self, node: ast.Lambda, frame: Frame) -> Node:
+        """A function of one expression."""
+        value = self._not_followed(node, frame)
+        self.nested[value.serial] = Closure(lambda_function(node, frame.function), frame)
+        return value
+
     def _not_followed(self, node: ast.expr, frame: Frame) -> Node:
-        """Comprehensions, lambdas, dictionaries, f-strings: known by the names they read."""
+        """Comprehensions, f-strings and others: known by the names they read."""
         frame.capture(node)
         if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
             self._each(node, frame)
@@ -203,14 +221,16 @@ class Expressions:
         if isinstance(operator, ast.Div):
             divided = divide(graph, left, right)
             if divided.operator == "multiply":
-                return mean_of_sum(graph, *divided.operands) or divided
+                parts = divided.operands
+                known = mean_of_sum(graph, *parts) or softmax_of_powers(graph, *parts)
+                return known or filled_last(graph, divided, self.initial)
             return divided
         plain = {ast.Sub: subtract, ast.Mult: multiply, ast.Pow: power, ast.FloorDiv: floor_divide}
         if isinstance(operator, ast.MatMult):
             return hoisted(graph, graph.node("matmul", (left, right)), self.initial)
         function = plain.get(type(operator))
         if function is not None:
-            return function(graph, left, right)
+            return filled_last(graph, function(graph, left, right), self.initial)
         return graph.node(_OTHER_OPERATORS.get(type(operator), "mod"), (left, right))
 
     def _unary(self, node: ast.UnaryOp, frame: Frame) -> Node:
@@ -286,6 +306,8 @@ class Expressions:
         """What a condition comes to, `None` if that is not known."""
         if condition.operator == CONSTANT:
             return bool(condition.value)
+        if condition.operator in ("eq", "ne") and _is_of_another_device(*condition.operands):
+            return condition.operator == "ne"
         known = self.initial(condition) or condition
         return True if known.operator == AVAILABLE else None
 
@@ -298,14 +320,28 @@ class Expressions:
             return chosen if decided else other
         if condition.operator == "not":
             condition, chosen, other = condition.operands[0], other, chosen
+        chosen, other = _arm(chosen, condition, 1), _arm(other, condition, 2)
         for one, rest in ((chosen, other), (other, chosen)):
             if one.operator == "cast" and one.operands[0] is rest:  # `x.half() if fast else x`
                 return self.graph.node("cast", (rest, condition))
-        return self.graph.node(SELECT, (condition, chosen, other))
+        joined = either_filled(self.graph, condition, chosen, other, self.initial)
+        return joined or self.graph.node(SELECT, (condition, chosen, other))
 
     def values(self, nodes: Iterable[ast.expr], frame: Frame) -> list[Node]:
         """What several expressions compute."""
         return [self.value(node, frame) for node in nodes]
+
+
+def _arm(value: Node, condition: Node, taken: int) -> Node:
+    """What a choice comes to where its condition has been asked already."""
+    is_asked = value.operator == SELECT and value.operands[0] is condition
+    return value.operands[taken] if is_asked else value
+
+
+def _is_of_another_device(asked: Node, kind: Node) -> bool:
+    """Whether `x.device.type` is compared with a kind that has neither CUDA nor the NPU."""
+    is_kind = kind.operator == CONSTANT and kind.value in _OTHER_DEVICES
+    return is_kind and asked.operator == ATTRIBUTE and asked.label == "type"
 
 
 _COMPUTED_BY: dict[type[ast.AST], Callable[[Any, Any, Frame], Node]] = {
@@ -320,6 +356,8 @@ _COMPUTED_BY: dict[type[ast.AST], Callable[[Any, Any, Frame], Node]] = {
     ast.IfExp: Expressions._choice,
     ast.BoolOp: Expressions._decision,
     ast.NamedExpr: Expressions._named,
+    ast.Lambda: Expressions._lambda,
+    ast.Dict: Expressions._table,
 }
 
 

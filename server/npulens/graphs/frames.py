@@ -132,6 +132,13 @@ class Frame:
             self.binders[name] = self.binders.get(name, _NO_STATEMENTS) | statements
 
 
+class Closure(NamedTuple):
+    """A function defined in another, and the state of that one."""
+
+    function: FunctionHere
+    around: Frame
+
+
 class Call(NamedTuple):
     """A call with the values of its arguments, in the function that makes it."""
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Mapping
 
-from npulens.graphs.definitions import Definitions, FunctionHere, nested_function
-from npulens.graphs.frames import Frame, State
+from npulens.graphs.definitions import Definitions, nested_function
+from npulens.graphs.frames import Closure, Frame, State
 from npulens.graphs.invocations import Invocations
 from npulens.graphs.nodes import OPAQUE, Graph, Node
 from npulens.graphs.operators import operator_named
@@ -25,7 +25,6 @@ class Statements(Invocations):
 
     def __init__(self, graph: Graph, definitions: Definitions) -> None:
         super().__init__(graph, definitions)
-        self.nested: dict[int, FunctionHere] = {}
         self.result_names: dict[tuple[Node, ...], set[str]] = {}
         """The names that results of unknown functions are given, by function and arguments."""
 
@@ -87,6 +86,7 @@ class Statements(Invocations):
                 value = self.unknown(target, (value,))
             elif value.operator == "shape":
                 know_rank(value.operands[0], len(target.elts))
+            value = self.mapped(value, len(target.elts), frame)
             value = unpacked(self.graph, value, len(target.elts))
             for index, part in enumerate(target.elts):
                 part = part.value if isinstance(part, ast.Starred) else part
@@ -126,12 +126,11 @@ class Statements(Invocations):
 
     def _expression(self, node: ast.Expr, frame: Frame) -> None:
         value = self.value(node.value, frame)
-        match node.value:
-            case ast.Call(ast.Attribute(ast.Name(name), method)) if name in frame.names:
-                if method.endswith("_") and not method.startswith("_"):
-                    known = operator_named(method) is not None
-                    self._changed_in_place(frame.names[name], node, frame)
-                    frame.bind(name, value if known else self.unknown(node, (value,)), also=True)
+        name, methods = _changes_in_place(node.value)
+        if name is not None and name in frame.names:
+            known = all(operator_named(method) is not None for method in methods)
+            self._changed_in_place(frame.names[name], node, frame)
+            frame.bind(name, value if known else self.unknown(node, (value,)), also=True)
 
     def _if(self, node: ast.If, frame: Frame) -> bool:
         condition = self.value(node.test, frame)
@@ -238,7 +237,7 @@ class Statements(Invocations):
         if frame.record is not None:
             frame.record.nested.add(node.name)
         value = self.unknown(node, ())
-        self.nested[value.serial] = nested_function(node, frame.function)
+        self.nested[value.serial] = Closure(nested_function(node, frame.function), frame)
         frame.bind(node.name, value)
 
     def _other(self, node: ast.stmt, frame: Frame) -> None:
@@ -265,6 +264,17 @@ def _bind_given(node: ast.stmt, frame: Frame) -> None:
         frame.bind(name.id, frame.given[node])
 
 
+def _changes_in_place(node: ast.expr) -> tuple[str | None, list[str]]:
+    """The name whose tensor `x.mul_(a).add_(b)` changes, and the methods that do."""
+    methods: list[str] = []
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        methods.append(node.func.attr)
+        node = node.func.value
+    changes = [method.endswith("_") and not method.startswith("_") for method in methods]
+    is_changed = isinstance(node, ast.Name) and bool(changes) and all(changes)
+    return node.id if is_changed and isinstance(node, ast.Name) else None, methods
+
+
 def _stored_names(node: ast.AST) -> dict[str, bool]:
     """Names that a statement may bind anew or change in place, each with whether it binds it."""
     found: dict[str, bool] = {}
@@ -277,9 +287,9 @@ def _stored_names(node: ast.AST) -> dict[str, bool]:
                 if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
                     found.setdefault(target.value.id, False)
         elif isinstance(child, ast.Call) and isinstance(child.func, ast.Attribute):
-            owner = child.func.value
-            if child.func.attr.endswith("_") and isinstance(owner, ast.Name):
-                found.setdefault(owner.id, False)
+            name, _ = _changes_in_place(child)
+            if name is not None:
+                found.setdefault(name, False)
     return found
 
 

@@ -4,17 +4,29 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from types import NoneType
+from types import MappingProxyType, NoneType
 
 from npulens.graphs.algebra import power, square_root
 from npulens.graphs.calls import bound_arguments
-from npulens.graphs.definitions import ClassHere, FunctionHere, is_generator
+from npulens.graphs.definitions import ClassHere, Definitions, FunctionHere, is_generator
 from npulens.graphs.frames import Call, Frame
 from npulens.graphs.libraries import library_function
 from npulens.graphs.modules import Modules
-from npulens.graphs.nodes import ATTRIBUTE, AVAILABLE, CONSTANT, GLOBAL, LIBRARY, Node, number
+from npulens.graphs.nodes import (
+    ATTRIBUTE,
+    AVAILABLE,
+    CONSTANT,
+    GLOBAL,
+    LIBRARY,
+    TUPLE,
+    Graph,
+    Node,
+    number,
+)
 from npulens.graphs.operators import VIEWS, function_operator
-from npulens.graphs.rearranging import rearranged
+from npulens.graphs.rearranging import letters, rearranged, reduced
+from npulens.graphs.scalars import is_scalar
+from npulens.graphs.tensor_views import element
 from npulens.syntax.bindings import with_defaults
 from npulens.syntax.pytorch_names import IN_ALL_RELEASES
 from npulens.syntax.scopes import FunctionScope
@@ -31,13 +43,19 @@ _HARMLESS_DECORATORS = frozenset(
 _CREATED = frozenset({"ones", "zeros", "full", "empty", "arange", "tensor", "finfo"})
 
 
+_NOTHING_AROUND: Mapping[str, Node] = MappingProxyType({})
+
+
 class Invocations(Modules):
     """Calls, looked into as far as their callee is known."""
 
-    nested: dict[int, FunctionHere]
-    """Functions defined in functions, by the serial of their value."""
     visited: set[ast.AST]
     owner: ClassHere | None = None
+
+    def __init__(self, graph: Graph, definitions: Definitions) -> None:
+        super().__init__(graph, definitions)
+        self._mapping: dict[int, Call] = {}
+        """Calls of `map`, by the serial of their value."""
 
     def returned(self, function: FunctionHere, names: dict[str, Node], frame: Frame) -> Node | None:
         """What a call of a function of this file gives, `None` if that is not known."""
@@ -103,15 +121,36 @@ class Invocations(Modules):
         known = library_function(self.graph, name, positional, call.keywords)
         if known is not None:
             return known
-        if name == "einops.rearrange" and len(positional) == 2:
-            result = rearranged(self.graph, positional[0], positional[1], call.keywords)
-            if result is not None:
-                return result
+        if name.startswith("einops."):
+            known = self._by_einops(tail, call)
+            if known is not None:
+                return known
         if tail in VIEWS and name.startswith("torch.") and positional:
             return self._view(tail, positional[0], positional[1:])
+        if name == "torch.tensor" and positional and self._is_plain_number(positional[0], call):
+            return positional[0]
+        if name == "torch.rand":
+            return self.graph.node("rand", _sizes(positional), self.number_of(call.node))
         if tail in _CREATED and name == f"torch.{tail}":
             return self.graph.node(tail, call.arguments, tuple(call.keywords))
         return self._not_known(self.graph.node(LIBRARY, (), name), call)
+
+    def _by_einops(self, name: str, call: Call) -> Node | None:
+        """What functions of einops compute, as far as it is known."""
+        positional, keywords = call.positional, call.keywords
+        if name == "rearrange" and len(positional) == 2:
+            return rearranged(self.graph, positional[0], positional[1], keywords)
+        if name == "reduce" and len(positional) == 3 and not keywords:
+            return reduced(self.graph, *positional)
+        if name == "einsum" and len(positional) > 1 and not keywords:
+            *tensors, recipe = positional
+            return self._einsum([letters(self.graph, recipe), *tensors])
+        return None
+
+    def _is_plain_number(self, value: Node, call: Call) -> bool:
+        """Whether a value is a number where it is computed with: constructors keep a tensor."""
+        is_kept = call.frame.function.node.name == "__init__"
+        return not is_kept and is_scalar(value, self.initial)
 
     def _method_call(self, owner: Node, name: str, call: Call) -> Node:
         frame = call.frame
@@ -149,6 +188,9 @@ class Invocations(Modules):
             return self.graph.node(AVAILABLE)
         if callee.id in ("int", "float", "tuple", "list") and len(call.positional) == 1:
             return call.positional[0]
+        if callee.id == "map" and len(call.positional) == 2 and not call.keywords:
+            self._mapping[(value := self._not_known(called, call)).serial] = call
+            return value
         return self._not_known(called, call)
 
     def _is_in_all_releases(self, arguments: Sequence[ast.expr], frame: Frame) -> bool:
@@ -159,12 +201,23 @@ class Invocations(Modules):
                 return any(f"{each}.{name}" in IN_ALL_RELEASES for each in owners)
         return False
 
+    def mapped(self, value: Node, count: int, frame: Frame) -> Node:
+        """What `map(function, things)` gives where so many names take it, as a tuple."""
+        call = self._mapping.get(value.serial)
+        if call is None:
+            return value
+        function, things = call.positional
+        parts = [element(self.graph, things, index) for index in range(count)]
+        results = (self._apply(function, Call(call.node, [p], {}, frame)) for p in parts)
+        return self.graph.node(TUPLE, tuple(results))
+
     def _apply(self, called: Node, call: Call) -> Node:
         """A call of a value: a module, or a function in a variable or attribute."""
-        nested = self.nested.get(called.serial)
-        if nested is not None:
-            return self._inlined(nested, None, call) or self._not_known(called, call)
         known = self.initial(called) or called
+        nested = self.nested.get(known.serial)
+        if nested is not None:
+            result = self._inlined(nested.function, None, call, nested.around.names)
+            return result or self._not_known(called, call)
         if not call.keywords and len(call.positional) == 1:
             (tensor,) = call.positional
             result = self._module_result(known, tensor, call.frame)
@@ -181,7 +234,13 @@ class Invocations(Modules):
             return None
         return self.initialized(self.owner).get(str(value.label))
 
-    def _inlined(self, function: FunctionHere, owner: Node | None, call: Call) -> Node | None:
+    def _inlined(
+        self,
+        function: FunctionHere,
+        owner: Node | None,
+        call: Call,
+        around: Mapping[str, Node] = _NOTHING_AROUND,
+    ) -> Node | None:
         """What a function of this file returns for these arguments."""
         frame = call.frame
         if not isinstance(function.scope.parent, FunctionScope):
@@ -194,8 +253,7 @@ class Invocations(Modules):
         names = self._parameters(function, given, call.keywords)
         if names is None:
             return None
-        is_nested = function.scope.parent is frame.function.scope
-        return self.returned(function, {**frame.names, **names} if is_nested else names, frame)
+        return self.returned(function, {**around, **names}, frame)
 
     def _parameters(
         self, function: FunctionHere, positional: Sequence[Node], keywords: Mapping[str, Node]
@@ -223,6 +281,13 @@ class Invocations(Modules):
         if isinstance(node, ast.Constant) and isinstance(node.value, (int, float, str, NoneType)):
             return self.graph.constant(node.value)
         return self.unknown(node)
+
+
+def _sizes(positional: Sequence[Node]) -> tuple[Node, ...]:
+    """Sizes that are given one by one, or as one sequence."""
+    if len(positional) == 1 and positional[0].operator == TUPLE:
+        return positional[0].operands
+    return tuple(positional)
 
 
 def _can_be_inlined(function: FunctionHere) -> bool:

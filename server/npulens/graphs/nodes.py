@@ -14,6 +14,7 @@ INPUT: Final = "input"
 ATTRIBUTE: Final = "attribute"
 OPAQUE: Final = "opaque"
 TUPLE: Final = "tuple"
+TABLE: Final = "table"
 SELECT: Final = "select"
 LIBRARY: Final = "library"
 GLOBAL: Final = "global"
@@ -124,6 +125,13 @@ def stripped(node: Node, operators: AbstractSet[str]) -> Node:
     while node.operator in operators:
         node = node.operands[0]
     return node
+
+
+def entry(table: Node, key: Node) -> Node | None:
+    """What a dictionary that is written down has for a key."""
+    keys, values = table.operands
+    pairs = zip(keys.operands, values.operands, strict=True)
+    return next((value for name, value in pairs if name is key), None)
 
 
 def reachable(node: Node) -> Iterator[Node]:

@@ -1,6 +1,8 @@
-"""`einops.rearrange`, as far as it cuts the last dimension in two or joins the last two."""
+"""`einops`, as far as it cuts the last dimension in two, joins the last two or reduces the last."""
 
+import re
 from collections.abc import Mapping
+from string import ascii_lowercase
 
 from npulens.graphs.nodes import CONSTANT, TUPLE, Graph, Node
 from npulens.graphs.pairs import flattened
@@ -25,6 +27,32 @@ def rearranged(
         pairs = flattened(graph, tensor, start, end)
         return pairs or graph.node("flatten", (tensor, start, end))
     return None
+
+
+def reduced(graph: Graph, tensor: Node, formula: Node, how: Node) -> Node | None:
+    """`einops.reduce` over the last dimension, which is kept with size one or not."""
+    if formula.operator != CONSTANT or not isinstance(formula.value, str):
+        return None
+    if how.operator != CONSTANT or how.value not in ("mean", "sum"):
+        return None
+    before, _, after = formula.value.partition("->")
+    (*leading, last), kept = before.split() or [""], after.split()
+    if not last.isidentifier() or kept not in (leading, [*leading, "1"]):
+        return None
+    over = graph.constant(-1), graph.constant(kept != leading)
+    return graph.node(str(how.value), (tensor, *over))
+
+
+def letters(graph: Graph, formula: Node) -> Node:
+    """The recipe of `einops.einsum`, whose axes have names, as that of `torch.einsum`."""
+    if formula.operator != CONSTANT or not isinstance(formula.value, str):
+        return formula
+    names = dict.fromkeys(re.findall(r"[A-Za-z_]\w*", formula.value))
+    if len(names) > len(ascii_lowercase):
+        return formula
+    short = dict(zip(names, ascii_lowercase, strict=False))
+    recipe = re.sub(r"[A-Za-z_]\w*", lambda axis: short[axis[0]], formula.value)
+    return graph.constant(recipe.replace(" ", ""))
 
 
 def _last_two_joined(side: str) -> list[str] | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from npulens.graphs.algebra import multiply
 from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, INPUT, OPAQUE, SELECT, Graph, Node, number
 
 Initial = Callable[[Node], Node | None]
@@ -23,7 +24,7 @@ def is_scalar(node: Node, initial: Initial, depth: int = 0) -> bool:
         return number(node) is not None or node.value is None
     if node.operator == "size":
         return True
-    if node.operator == "cast":  # torch.tensor(...).to(...)
+    if node.operator in ("cast", "contiguous"):  # torch.tensor(...).to(...)
         return is_scalar(node.operands[0], initial, depth + 1)
     if node.operator in _SUMS:
         return all(is_scalar(operand, initial, depth + 1) for operand in node.operands)
@@ -56,6 +57,37 @@ def filled(graph: Graph, choice: Node, initial: Initial) -> Node:
     if is_lowest(chosen, initial):
         return graph.node("masked_fill", (other, condition, chosen))
     return choice
+
+
+def either_filled(
+    graph: Graph, condition: Node, chosen: Node, other: Node, initial: Initial
+) -> Node | None:
+    """Scores with one mask or, in the other case, another: they are filled by either."""
+    if not chosen.operator == other.operator == "masked_fill":
+        return None
+    (scores, mask, fill), (scores_too, otherwise, fill_too) = chosen.operands, other.operands
+    if scores is not scores_too or not (is_lowest(fill, initial) and is_lowest(fill_too, initial)):
+        return None
+    either = graph.node(SELECT, (condition, mask, otherwise))
+    return graph.node("masked_fill", (scores, either, fill))
+
+
+def filled_last(graph: Graph, product: Node, initial: Initial) -> Node:
+    """Scores that are masked and then scaled, as ones that are scaled and then masked."""
+    if product.operator == "multiply":
+        for filled_first, factor in (product.operands, product.operands[::-1]):
+            if filled_first.operator != "masked_fill" or not _is_positive(factor):
+                continue
+            scores, mask, fill = filled_first.operands
+            if is_lowest(fill, initial):
+                return graph.node("masked_fill", (multiply(graph, factor, scores), mask, fill))
+    return product
+
+
+def _is_positive(factor: Node) -> bool:
+    """A number above zero, or a root or power of sizes."""
+    amount = number(factor)
+    return amount > 0 if amount is not None else factor.operator in ("power", "size")
 
 
 def without_zeros(graph: Graph, total: Node, initial: Initial) -> Node:

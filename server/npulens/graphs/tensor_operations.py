@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from npulens.graphs.algebra import add, multiply, power
 from npulens.graphs.calls import bound_arguments, operation
 from npulens.graphs.expressions import Expressions
 from npulens.graphs.frames import Call
-from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, GLOBAL, INPUT, LIBRARY, TUPLE, Node
+from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, GLOBAL, INPUT, LIBRARY, TUPLE, Node, number
 from npulens.graphs.operators import CASTS, UNCHANGED, VIEWS, Signature, operator_named
 from npulens.graphs.pairs import reshaped
 from npulens.graphs.permutations import permute
 from npulens.graphs.products import einsum, hoisted
-from npulens.graphs.scalars import filled
+from npulens.graphs.scalars import filled, is_scalar
+from npulens.graphs.tensor_views import unsqueeze
 
 
 class TensorOperations(Expressions):
@@ -49,7 +51,25 @@ class TensorOperations(Expressions):
         node = operation(self.graph, signature, bound)
         if node.operator == "where":
             return filled(self.graph, node, self.initial)
+        if node.operator == "unsqueeze":
+            tensor, dimension = node.operands
+            return self._widened(tensor, dimension) or node
         return hoisted(self.graph, node, self.initial)
+
+    def _widened(self, tensor: Node, dimension: Node) -> Node | None:
+        """What is computed of a reduction and of numbers, with the reduced dimension kept."""
+        if tensor.operator == "power" and number(tensor.operands[1]) is not None:
+            base = self._widened(tensor.operands[0], dimension)
+            return base and power(self.graph, base, tensor.operands[1])
+        if tensor.operator in ("add", "multiply"):
+            for one, other in (tensor.operands, tensor.operands[::-1]):
+                if is_scalar(one, self.initial):
+                    kept = self._widened(other, dimension)
+                    combine = add if tensor.operator == "add" else multiply
+                    return kept and combine(self.graph, one, kept)
+            return None
+        widened = unsqueeze(self.graph, tensor, dimension)
+        return None if widened.operator == "unsqueeze" else widened
 
     def _einsum(self, positional: Sequence[Node]) -> Node:
         """`torch.einsum`, as a product of matrices where it is one."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from npulens.graphs.nodes import CONSTANT, TUPLE, Graph, Node, is_constant, number
+from npulens.graphs.nodes import CONSTANT, TABLE, TUPLE, Graph, Node, entry, is_constant, number
 from npulens.graphs.pairs import SLICE, is_first, keeps_leading, pairs_of, rows_of
 
 ELLIPSIS = "ellipsis"
@@ -42,6 +42,9 @@ def subscript(graph: Graph, tensor: Node, items: Sequence[Node]) -> Node:
     """`tensor[items]`, with halves and every-second-element slices distinguished from others."""
     if not items:  # `x[()]`
         return graph.node("index", (tensor,))
+    found = entry(tensor, items[0]) if tensor.operator == TABLE and len(items) == 1 else None
+    if found is not None:
+        return found
     if len(items) == 1:
         position = number(items[0])
         if isinstance(position, int) and tensor.operator in _SEQUENCES:

@@ -96,6 +96,9 @@ def _comparison(comparison: Comparison, language: Language) -> str:
     divergence = comparison.divergence
     if divergence is not None:
         sentence = message_of("verify-diverged", divergence.what, **asdict(divergence))
+        if comparison.deciding:
+            named = message("verify.deciding", codes=", ".join(comparison.deciding))
+            sentence = named.behind(sentence)
     else:
         sentence = message(
             "verify.compared",
@@ -181,6 +184,7 @@ def _compared(comparison: Comparison) -> Mapping[str, Any]:
         "steps": comparison.steps,
         "largest": comparison.largest,
         "problem": comparison.problem,
+        "deciding": list(comparison.deciding),
         "divergence": None
         if divergence is None
         else {

@@ -37,6 +37,14 @@ estimates, not measurements. Functions that only start-up or an evaluation reach
 20 points, so `check` does not evaluate them; an editor does, after the others, for hints and the
 list.
 
+An editor also shows the shapes of names that depend on nothing, what functions take and what they
+give (`named_shapes.py`). These are evaluated apart, when the findings are out, since no finding
+rests on them. A size is called as the code calls it: `B` of `B, T = x.shape`, `n_head` of
+`self.n_head`, the axes of einops. What is joined or computed with something unknown loses its
+names, a name that comes to hold another size stands for none from there on (`issue` in
+`shape_frames.py`), and what a function returns is read as its caller calls it
+(`callee_symbols.py`).
+
 Only functions that hold a word of some source, or call one of the module that does, are evaluated,
 but for `npulens shapes`, which evaluates every function
 (`evaluation_prefilter.py`). What functions of other modules return is a fact of the project; a call

@@ -5,6 +5,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from npulens.syntax.bindings import Place, class_definition
+from npulens.syntax.other_modules import member_of
 from npulens.syntax.scopes import (
     MAX_VALUES,
     ClassScope,
@@ -182,7 +183,7 @@ def _named(name: Name, scope: Scope, place: Place | None, budget: _Budget) -> li
 def _starred(name: Name, scope: Scope) -> list[Value]:
     """A name nobody binds may come from any `from module import *`."""
     starred = [
-        Qualified(canonical(".".join((module, name.root, *name.path))))
+        Qualified(canonical(".".join((member_of(module, name.root), *name.path))))
         for module in module_of(scope).stars()
     ]
     return [*starred] or [ANYTHING]

@@ -1,8 +1,9 @@
 """What a training script does: its steps, and what takes part in them.
 
-`training_script.py` is the door: from a tree to the loops that train. `call_sites.py` knows which
-call of the file runs which function in which loops, `updates.py` what goes backward and what
-updates weights, `step_loops.py` which loop is the one that makes a step of each turn.
+`training_script.py` is the door: from a tree, or all files of a program (`program.py`), to the
+loops that train. `call_sites.py` knows which call runs which function in which loops, `updates.py`
+what goes backward and what updates weights, `step_loops.py` which loop is the one that makes a step
+of each turn.
 `frameworks.py` recognises programs whose loop is in a library. `node_places.py` knows where each
 node stands, `flow.py` follows a value back to what makes it, `participants.py` tells the loaders
 that steps take their data from and the models whose parameters optimizers are given.

@@ -1,15 +1,16 @@
-"""Which calls of a file run which of its functions, and in which loops they stand."""
+"""Which calls of a program run which of its functions, and in which loops they stand."""
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, Protocol
 
 from npulens.syntax.bindings import Function
-from npulens.syntax.meanings import Local, LocalInstance, resolve
+from npulens.syntax.meanings import Local, Qualified, resolve
 from npulens.syntax.scopes import Scope, definitions_around
-from npulens.syntax.walking import children
+from npulens.syntax.walking import children, nodes_below
 from npulens.training.node_places import Loop, placed_nodes
+from npulens.training.program import Program
 
 __all__ = ["CallSites", "Loop", "Path", "Site"]
 _MAX_DEPTH = 12
@@ -59,16 +60,82 @@ class Path(NamedTuple):
         return self.sites[0].function
 
 
-class CallSites:
-    """All calls of a module, and which of its functions they run."""
+class Objects(Protocol):
+    """What is known of the objects of a program, once values are followed."""
 
-    def __init__(self, tree: ast.Module, module: Scope) -> None:
-        self.all = tuple(_sites(tree.body, module))
-        self._functions, self._methods = _definitions(tree)
+    def classes_of(self, node: ast.expr) -> Iterable[ast.ClassDef]:
+        """The classes of the program of which an expression may be an object."""
+
+    def classes_made(self, call: ast.expr) -> Iterable[ast.ClassDef]:
+        """The classes of which a call makes an object."""
+
+    def is_made(self, owner: ast.ClassDef) -> bool:
+        """Whether the program makes objects of a class."""
+
+
+class CallSites:
+    """The calls of a program, and which of its functions they run.
+
+    Of the script that is started all are known, of other modules those that it reaches.
+    """
+
+    def __init__(self, program: Program, objects: Objects | None = None) -> None:
+        self.program = program
+        self._objects = objects
+        self._functions, self._methods = _definitions(program)
+        every = [s for m in program.modules for s in _sites(program.body_of(m), m.scope)]
+        run = {id(site): [*dict.fromkeys(self.run_by(site))] for site in every}
+        self.reached = self._reach(every, run)
+        self.all = tuple(site for site in every if self.is_reached(site.function, site.scope))
         self._callers: dict[Function, list[Site]] = defaultdict(list)
         for site in self.all:
-            for function in self.run_by(site):
+            for function in run[id(site)]:
                 self._callers[function].append(site)
+
+    def is_reached(self, function: Function | None, scope: Scope) -> bool:
+        """Whether what stands in a function may run: all of the script that is started may."""
+        if function is None or function in self.reached:
+            return True
+        return self.program.module_at(scope) is self.program.start
+
+    def _reach(self, every: Sequence[Site], run: dict[int, list[Function]]) -> set[Function]:
+        """The functions of other modules that the script runs."""
+        inside: dict[Function | None, list[Site]] = defaultdict(list)
+        start = self.program.start
+        pending: list[Site] = []
+        for site in every:
+            inside[site.function].append(site)
+            if site.function is None or self.program.module_at(site.scope) is start:
+                pending.append(site)
+        reached: set[Function] = set()
+        while pending:
+            site = pending.pop()
+            for function in (*run[id(site)], *self._run_unseen(site)):
+                for each in (function, *_nested(function)):
+                    if each not in reached:
+                        reached.add(each)
+                        pending += inside[each]
+        return reached
+
+    def _run_unseen(self, site: Site) -> Iterator[Function]:
+        """What nobody calls by name of an object that a call makes: its special methods."""
+        called = site.node.func if isinstance(site.node, ast.Call) else site.node
+        classes = [*self.program.meant(called, site.scope)]
+        classes += self._objects.classes_made(site.node) if self._objects is not None else ()
+        for made in classes:
+            if isinstance(made, ast.ClassDef):
+                for owner in self.program.bases(made):
+                    yield from (
+                        node
+                        for node in owner.body
+                        if isinstance(node, Function)
+                        and (node.decorator_list or node.name in _UNSEEN or node.name[:2] == "__")
+                    )
+
+    @property
+    def edges(self) -> int:
+        """How many pairs of a call and a function that it runs there are."""
+        return sum(map(len, self._callers.values()))
 
     def calls(self) -> Iterator[tuple[Site, ast.Call]]:
         """The sites that are calls."""
@@ -95,15 +162,25 @@ class CallSites:
         return found
 
     def run_by(self, site: Site) -> Iterator[Function]:
-        """The functions of the file that a call runs, or that a call is given."""
+        """The functions of the program that a call runs, or that a call is given."""
         called = site.node.func if isinstance(site.node, ast.Call) else site.node
         if isinstance(called, ast.Name):
             yield from self._functions_meant(called, site)
+            yield from self._imported(called, site)
         elif isinstance(called, ast.Attribute) and called.attr in self._methods:
             yield from self._methods_meant(called, site)
+        elif isinstance(called, ast.Attribute):
+            yield from self._imported(called, site)
+
+    def _imported(self, called: ast.expr, site: Site) -> Iterator[Function]:
+        """A function of another module."""
+        if any(isinstance(v, Qualified) for v in resolve(called, site.scope)):
+            found = self.program.meant(called, site.scope)
+            yield from (each for each in found if isinstance(each, Function))
 
     def _functions_meant(self, called: ast.Name, site: Site) -> Iterator[Function]:
-        around: list[ast.AST | None] = [*definitions_around(site.scope), None]
+        around: list[ast.AST | None] = [*definitions_around(site.scope)]
+        around.append(self.program.module_at(site.scope).tree)
         for value in resolve(called, site.scope):
             if isinstance(value, Local) and not value.definition.is_class:
                 name = value.definition.name
@@ -112,38 +189,77 @@ class CallSites:
 
     def _methods_meant(self, called: ast.Attribute, site: Site) -> Iterator[Function]:
         owners = self._methods[called.attr]
+        program = self.program
         if isinstance(called.value, ast.Name) and called.value.id in ("self", "cls"):
-            classes = {
-                d.name for d in definitions_around(site.scope) if isinstance(d, ast.ClassDef)
-            }
-            own = [function for owner, function in owners if owner in classes]
-            yield from own or (function for _, function in owners)
+            around = [d for d in definitions_around(site.scope) if isinstance(d, ast.ClassDef)]
+            if around:
+                own = [*self._methods_of(around[:1], owners, is_self=True)]
+                yield from own or (f for _, f in owners[: len(owners) == 1])
+            else:
+                yield from (function for _, function in owners)
             return
         if isinstance(called.value, ast.Call) and getattr(called.value.func, "id", "") == "super":
+            around = [d for d in definitions_around(site.scope) if isinstance(d, ast.ClassDef)]
+            for owner in around[:1]:
+                above = (program.method(base, called.attr) for base in program.bases(owner)[1:])
+                yield from (each for each in above if each is not None)
             return
-        values = resolve(called.value, site.scope)
-        meant = {v.definition.name for v in values if isinstance(v, (LocalInstance, Local))}
-        known = [function for owner, function in owners if owner in meant]
+        meant = [*program.instances(called.value, site.scope)]
+        meant += self._objects.classes_of(called.value) if self._objects is not None else ()
+        meant += [c for c in program.meant(called.value, site.scope) if isinstance(c, ast.ClassDef)]
+        known = [*self._methods_of(meant, owners)]
+        known += self._imported(called, site)
         if known:
             yield from known
-        elif called.attr not in _OF_EVERY_OBJECT and len(owners) == 1:
-            yield owners[0][1]
+        elif called.attr not in _OF_EVERY_OBJECT and len(owners) == 1 and not meant:
+            yield from (f for _, f in owners if _is_near(site, f, program))
+
+    def _methods_of(
+        self,
+        classes: Sequence[ast.ClassDef],
+        owners: Sequence[tuple[ast.ClassDef, Function]],
+        *,
+        is_self: bool = False,
+    ) -> Iterator[Function]:
+        """The methods of a name that objects of some classes may have."""
+        for owner in classes:
+            bases = self.program.bases(owner)
+            own = next((f for base in bases for o, f in owners if o is base), None)
+            derived = self.program.derived.get(owner, ()) if is_self else ()
+            if self._objects is not None:
+                derived = [each for each in derived if self._objects.is_made(each)]
+            overriding = [f for each in derived for o, f in owners if o is each]
+            yield from (each for each in (own, *overriding) if each is not None)
+
+
+_UNSEEN = frozenset({"forward"})
+
+
+def _nested(function: Function) -> Iterator[Function]:
+    yield from (n for n in nodes_below(function) if isinstance(n, Function) and n is not function)
+
+
+def _is_near(site: Site, function: Function, program: Program) -> bool:
+    """Whether a method that only its name leads to stands in the module that calls it."""
+    if len(program.modules) == 1:
+        return True
+    return program.module_with[function] is program.module_at(site.scope)
 
 
 _Functions = dict[tuple[ast.AST | None, str], list[Function]]
-_Methods = dict[str, list[tuple[str, Function]]]
+_Methods = dict[str, list[tuple[ast.ClassDef, Function]]]
 
 
-def _definitions(tree: ast.Module) -> tuple[_Functions, _Methods]:
+def _definitions(program: Program) -> tuple[_Functions, _Methods]:
     """Functions by what they are defined in and their names; methods by their names."""
     functions: _Functions = defaultdict(list)
     methods: _Methods = defaultdict(list)
-    pending: list[tuple[ast.AST, ast.AST | None]] = [(tree, None)]
+    pending: list[tuple[ast.AST, ast.AST]] = [(m.tree, m.tree) for m in program.modules]
     while pending:
         node, owner = pending.pop()
         if isinstance(node, Function):
             if isinstance(owner, ast.ClassDef):
-                methods[node.name].append((owner.name, node))
+                methods[node.name].append((owner, node))
             else:
                 functions[owner, node.name].append(node)
         inner = node if isinstance(node, (Function, ast.ClassDef)) else owner

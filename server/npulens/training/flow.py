@@ -1,4 +1,4 @@
-"""Where a value comes from: names are followed to what makes them, through calls of the file."""
+"""Where a value comes from: names are followed to what makes them, through calls and modules."""
 
 import ast
 from collections import defaultdict
@@ -6,15 +6,17 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from npulens.syntax.bindings import Function
-from npulens.syntax.meanings import Local, LocalInstance, resolve
+from npulens.syntax.meanings import Qualified, resolve_name
 from npulens.syntax.scopes import Scope, definitions_around
+from npulens.syntax.values import Name, dotted_name
 from npulens.training.call_sites import CallSites, Site
 from npulens.training.node_places import Place, placed_nodes
+from npulens.training.program import Program
 
 Key = str | int | None
 """Which part of a tuple or dictionary; `None` is any."""
-Owner = ast.AST | None
-"""What a variable belongs to: a function, the class of `self`, or `None` for the module."""
+Owner = ast.AST
+"""What a variable belongs to: a function, the class of `self`, or the tree of a module."""
 
 _MOST_STEPS = 400
 ITERATING = frozenset(
@@ -23,6 +25,7 @@ ITERATING = frozenset(
 )
 """What gives the elements of its arguments one after the other."""
 _PASSING = ITERATING | {"next", "copy"}
+_MODULES = frozenset({"Module", "LightningModule", "PreTrainedModel", "ModelMixin"})
 _MOVES = frozenset(
     {"to", "cuda", "npu", "cpu", "half", "float", "double", "bfloat16", "train", "eval"}
     | {"items", "values", "keys", "get", "requires_grad_", "apply"}
@@ -52,41 +55,47 @@ class Definition(NamedTuple):
 
 
 class Flow:
-    """Follows values through the assignments, parameters and results of a file."""
+    """Follows values through the assignments, parameters and results of a program."""
 
-    def __init__(self, tree: ast.Module, module: Scope, sites: CallSites) -> None:
+    def __init__(self, program: Program, sites: CallSites) -> None:
+        self.program = program
         self.sites = sites
-        self.places: dict[ast.AST, Place] = dict(placed_nodes(tree.body, module))
+        self.places: dict[ast.AST, Place] = {
+            node: place
+            for module in program.modules
+            for node, place in placed_nodes(program.body_of(module), module.scope)
+            if sites.is_reached(place.function, place.scope)
+        }
         self.definitions: dict[Variable, list[Definition]] = defaultdict(list)
+        self.added: dict[Variable, list[ast.AugAssign]] = defaultdict(list)
         self._results: dict[Function, list[ast.expr]] = defaultdict(list)
-        self._functions: dict[tuple[Owner, str], Function] = {}
-        self._classes: dict[str, ast.ClassDef] = {}
         self._constructed: dict[Function, list[Site]] = defaultdict(list)
         self._globals: set[Variable] = set()
         self._bound: dict[Function, frozenset[str]] = {}
         self._run: dict[int, list[Function]] = defaultdict(list)
+        self._classes: dict[ast.expr, frozenset[ast.ClassDef]] = {}
+        self._classes_named: dict[ast.expr, list[ast.ClassDef]] = {}
+        functions = [node for node in self.places if isinstance(node, Function)]
         for node, place in self.places.items():
             self._read(node, place)
         for node, place in self.places.items():
             if isinstance(node, ast.stmt):
                 self._read_assignment(node, place)
-        for function in self._functions.values():
+        for function in functions:
             for site in sites.callers(function):
                 self._run[id(site.node)].append(function)
+        self._made: set[ast.ClassDef] = set()
         for site, call in sites.calls():
-            made = self.class_made(call)
-            maker = None if made is None else self._functions.get((made, "__init__"))
-            if maker is not None:
-                self._constructed[maker].append(site)
+            for made in self.classes_made(call):
+                self._made.update(program.bases(made))
+                maker = program.method(made, "__init__")
+                if maker is not None:
+                    self._constructed[maker].append(site)
 
     def _read(self, node: ast.AST, place: Place) -> None:
-        if isinstance(node, Function):
-            owner = place.owner if place.owner is not None and node in place.owner.body else None
-            self._functions[owner or place.function, node.name] = node
-        elif isinstance(node, ast.ClassDef):
-            self._classes[node.name] = node
-        elif isinstance(node, (ast.Global, ast.Nonlocal)):
-            self._globals.update(Variable(place.function, name) for name in node.names)
+        if isinstance(node, (ast.Global, ast.Nonlocal)):
+            owner = place.function or self.program.module_at(place.scope).tree
+            self._globals.update(Variable(owner, name) for name in node.names)
         elif (
             isinstance(node, (ast.Return, ast.Yield))
             and node.value is not None
@@ -95,6 +104,10 @@ class Flow:
             self._results[place.function].append(node.value)
 
     def _read_assignment(self, node: ast.stmt, place: Place) -> None:
+        if isinstance(node, ast.AugAssign):
+            added_to = self.variable(node.target, place)
+            if added_to is not None:
+                self.added[added_to].append(node)
         for target, value in _assigned(node):
             variable = self.variable(target, place)
             if variable is not None:
@@ -109,47 +122,106 @@ class Flow:
             return self._named(node.id, place)
         if isinstance(node, ast.Attribute):
             owner = self._class_of(node.value, place)
-            return None if owner is None else Variable(owner, node.attr)
+            if owner is not None:
+                return Variable(self.program.family(owner), node.attr)
+            return self._elsewhere(node, place)
         return None
 
     def _named(self, name: str, place: Place) -> Variable:
         function = place.function
+        tree = self.program.module_at(place.scope).tree
         around = [function] if function is not None else []
         around += [d for d in definitions_around(place.scope) if isinstance(d, Function)]
         for each in around:
             if Variable(each, name) in self._globals:
-                return Variable(None, name)
+                return Variable(tree, name)
             if each not in self._bound:
                 self._bound[each] = _bound(each)
             if name in self._bound[each]:
                 return Variable(each, name)
-        return Variable(None, name)
+        return self._imported(Name(name), place.scope) or Variable(tree, name)
+
+    def _elsewhere(self, node: ast.Attribute, place: Place) -> Variable | None:
+        """A variable of another module, as `data.loader`."""
+        written = dotted_name(node)
+        return None if written is None else self._imported(written, place.scope)
+
+    def _imported(self, name: Name, scope: Scope) -> Variable | None:
+        if len(self.program.modules) == 1:
+            return None
+        for value in resolve_name(name, scope, None):
+            if isinstance(value, Qualified):
+                found = self.program.variable(value.name, self.program.module_at(scope))
+                if found is not None:
+                    return Variable(*found)
+        return None
 
     def _class_of(self, node: ast.expr, place: Place) -> ast.ClassDef | None:
-        """The class of the file whose object an expression is."""
+        """The class of the program whose object an expression is."""
         if isinstance(node, ast.Name) and node.id == "self" and place.owner is not None:
             return place.owner
-        for value in resolve(node, place.scope):
-            if isinstance(value, LocalInstance):
-                return self._classes.get(value.definition.name)
-        return None
+        found = next(self.program.instances(node, place.scope), None)
+        if found is None and node in self.places and isinstance(node, (ast.Name, ast.Attribute)):
+            return next(iter(self.classes_of(node)), None)
+        return found
 
-    def class_made(self, call: ast.Call) -> ast.ClassDef | None:
-        """The class of the file of which a call makes an object."""
+    def classes_of(self, node: ast.expr) -> frozenset[ast.ClassDef]:
+        """The classes of the program of which an expression may be an object, by what makes it."""
+        if len(self.program.modules) == 1:
+            return frozenset()
+        if node not in self._classes:
+            self._classes[node] = frozenset()  # while it is looked for
+            made = (self.classes_made(v.node) for v in self.origins(node) if _is_call(v))
+            self._classes[node] = frozenset(each for found in made for each in found)
+        return self._classes[node]
+
+    def class_made(self, call: ast.expr) -> ast.ClassDef | None:
+        """The class of the program of which a call makes an object."""
+        return next(iter(self.classes_made(call)), None)
+
+    def classes_made(self, call: ast.expr) -> list[ast.ClassDef]:
+        """The same where several may be meant, as by a function that returns a class."""
         place = self.places.get(call)
-        if place is None or not isinstance(call.func, ast.Name):
-            return None
-        for value in resolve(call.func, place.scope):
-            if isinstance(value, Local) and value.definition.is_class:
-                return self._classes.get(value.definition.name)
-        return None
+        if place is None or not isinstance(call, ast.Call):
+            return []
+        found = self.program.meant(call.func, place.scope)
+        meant = [each for each in found if isinstance(each, ast.ClassDef)]
+        if meant or len(self.program.modules) == 1 or self._run.get(id(call)):
+            return meant
+        if call.func not in self._classes_named:
+            self._classes_named[call.func] = []  # while it is looked for
+            behind = [v.node for v in self.origins(call.func) if not v.path]
+            self._classes_named[call.func] = [
+                each
+                for node in behind
+                if isinstance(node, (ast.Name, ast.Attribute)) and node in self.places
+                for each in self.program.meant(node, self.places[node].scope)
+                if isinstance(each, ast.ClassDef)
+            ]
+        return self._classes_named[call.func]
+
+    def is_made(self, owner: ast.ClassDef) -> bool:
+        """Whether the program makes objects of a class, or of one that is derived from it."""
+        return owner in self._made
+
+    def is_module(self, owner: ast.ClassDef) -> bool:
+        """Whether a class is one of modules of PyTorch."""
+        return any(
+            getattr(base, "attr", getattr(base, "id", "")) in _MODULES
+            for each in self.program.bases(owner)
+            for base in each.bases
+        )
+
+    def receivers(self, function: Function) -> list[ast.expr]:
+        """The objects whose method calls of the program run."""
+        called = (getattr(site.node, "func", None) for site in self.calls_of(function))
+        return [each.value for each in called if isinstance(each, ast.Attribute)]
 
     def functions_run(self, call: ast.Call) -> list[Function]:
         """The functions of the file that a call runs."""
-        made = self.class_made(call)
-        if made is not None:
-            maker = self._functions.get((made, "__init__"))
-            return [] if maker is None else [maker]
+        if made := self.classes_made(call):
+            makers = (self.program.method(each, "__init__") for each in made)
+            return [each for each in makers if each is not None]
         return self._run.get(id(call), [])
 
     def calls_of(self, function: Function) -> list[Site]:
@@ -255,8 +327,8 @@ class Flow:
                 yield from (Value(result, path) for result in self._results.get(each, ()))
         elif name == "DataParallel" and node.args:
             yield Value(node.args[0], path)
-        elif name in _PASSING and node.args:
-            yield from (Value(each, ()) for each in node.args if not isinstance(each, ast.Constant))
+        elif name in _PASSING and (given := _iterated(node)):
+            yield from (Value(each, ()) for each in given if not isinstance(each, ast.Constant))
         elif name in _MOVES and isinstance(function, ast.Attribute):
             yield Value(
                 function.value, (None, *path) if name in ("items", "values", "get") else path
@@ -265,6 +337,15 @@ class Flow:
     def results(self, function: Function) -> list[ast.expr]:
         """What a function returns or yields."""
         return self._results.get(function, [])
+
+
+def _iterated(call: ast.Call) -> list[ast.expr]:
+    """What a call that passes elements on is given: `tqdm(loader)`, `tqdm(iterable=loader)`."""
+    return call.args or [k.value for k in call.keywords if k.arg in ("iterable", "sequence")]
+
+
+def _is_call(value: Value) -> bool:
+    return not value.path and isinstance(value.node, ast.Call)
 
 
 def _element(node: ast.expr, path: tuple[Key, ...]) -> Iterator[Value]:

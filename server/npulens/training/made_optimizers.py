@@ -10,6 +10,9 @@ from npulens.training.flow import Flow
 from npulens.training.participants import base_of, holders, owners_of_parameters
 from npulens.training.step_loops import StepLoop
 
+_SHARED = (ast.ClassDef, ast.Module)
+"""What has variables that all its functions know."""
+
 
 def optimizer_names(sites: CallSites) -> frozenset[str]:
     """What the optimizers of a file are called that it makes, of one model or of several."""
@@ -87,9 +90,13 @@ def _name_here(model: ast.expr, site: Site, flow: Flow) -> str | None:
     variable = flow.variable(model)
     if variable is None:
         return None
-    if variable.owner in (site.function, None) or isinstance(variable.owner, ast.ClassDef):
+    if variable.owner is site.function or isinstance(variable.owner, _SHARED):
         return ast.unparse(model)
-    held = {each.name for each in holders(model, flow) if each.owner in (site.function, None)}
+    held = {
+        each.name
+        for each in holders(model, flow)
+        if each.owner is site.function or isinstance(each.owner, ast.Module)
+    }
     return held.pop() if len(held) == 1 else None
 
 

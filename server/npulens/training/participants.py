@@ -2,13 +2,16 @@
 
 import ast
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
+from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.walking import nodes_below
 from npulens.training.flow import Flow, Value, Variable
+from npulens.training.node_places import Loop
 from npulens.training.step_loops import StepLoop
 from npulens.training.training_script import TrainingScript
+from npulens.training.updates import Update
 
 LOADERS = frozenset(
     {"torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"}
@@ -42,16 +45,37 @@ def sources(step: StepLoop, flow: Flow) -> Iterator[Source]:
     """What a loop of steps takes its data from."""
     loop = step.loop
     used = [] if isinstance(loop, ast.While) else [loop.iter]
+    for function in _run_in(loop, flow):
+        used += (each for node in nodes_below(function) if (each := _taken(node)) is not None)
     for node in (part for statement in loop.body for part in nodes_below(statement)):
-        if isinstance(node, ast.Call) and node.args and _last(node.func) in ("next", "__next__"):
-            used.append(node.args[0])
-        elif isinstance(node, ast.Call) and _last(node.func) in ("next", "__next__"):
-            if isinstance(node.func, ast.Attribute):
-                used.append(node.func.value)
+        if (taken := _taken(node)) is not None:
+            used.append(taken)
         elif isinstance(node, (ast.For, ast.AsyncFor)) and node is not loop:
             used.append(node.iter)
     for each in used:
         yield Source(each, tuple(_unrolled(flow, each)))
+
+
+def _taken(node: ast.AST) -> ast.expr | None:
+    """The iterator of which `next` takes an element."""
+    if not isinstance(node, ast.Call) or _last(node.func) not in ("next", "__next__"):
+        return None
+    if node.args:
+        return node.args[0]
+    return node.func.value if isinstance(node.func, ast.Attribute) else None
+
+
+def _run_in(loop: Loop, flow: Flow) -> list[Function]:
+    """The functions that the turns of a loop run."""
+    found: dict[Function, None] = {}
+    pending: list[ast.AST] = [*loop.body]
+    while pending:
+        for node in nodes_below(pending.pop()):
+            run = flow.functions_run(node) if isinstance(node, ast.Call) else ()
+            new = [function for function in run if function not in found]
+            found.update(dict.fromkeys(new))
+            pending += new
+    return list(found)
 
 
 def _unrolled(flow: Flow, node: ast.expr) -> Iterator[Value]:
@@ -65,12 +89,64 @@ def _unrolled(flow: Flow, node: ast.expr) -> Iterator[Value]:
                 yield from flow.origins(loop.iter)
 
 
+def models_of(update: Update, flow: Flow) -> list[ast.expr]:
+    """The expressions whose parameters the optimizer of an update is given."""
+    found: dict[ast.expr, None] = {}
+    for value in flow.origins(update.optimizer):
+        found.update(dict.fromkeys(owners_of_parameters(value.node, flow)))
+    return list(found)
+
+
+def without_model(update: Update, flow: Flow) -> ast.expr | None:
+    """What the optimizer of an update is given that is no `.parameters()` of a model, if any."""
+    made = [value.node for value in flow.origins(update.optimizer)]
+    pending = [n.args[0] for n in made if isinstance(n, ast.Call) and _is_of_torch(n, flow)]
+    models = {held for each in models_of(update, flow) for held in holders(each, flow)}
+    known: set[ast.expr] = set()
+    while pending and len(known) < _MOST_STEPS:
+        node = pending.pop()
+        if node in known:
+            continue
+        known.add(node)
+        parts = _groups(node, flow)
+        pending += parts
+        if not parts and not isinstance(node, (ast.List, ast.Tuple)):
+            if any(owners_of_parameters(node, flow)):
+                continue
+            if models.isdisjoint(holders(node, flow)):
+                return node
+    return None
+
+
+def _is_of_torch(call: ast.Call, flow: Flow) -> bool:
+    """Whether a call makes an optimizer of PyTorch, with its parameters as the first argument."""
+    names = qualified_names(call.func, flow.places[call].scope) if call in flow.places else []
+    return bool(call.args) and any(".optim" in name for name in names)
+
+
+def _groups(node: ast.expr, flow: Flow) -> list[ast.expr]:
+    """The parts of what an optimizer is given."""
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return list(node.elts)
+    if isinstance(node, ast.Dict):
+        pairs = zip(node.keys, node.values, strict=True)
+        return [v for k, v in pairs if getattr(k, "value", None) == "params"]
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return [node.left, node.right]
+    if isinstance(node, ast.Call) and _last(node.func) in ("list", "tuple", "chain"):
+        return [each for each in node.args if not isinstance(each, ast.Starred)]
+    if isinstance(node, ast.Name):
+        variable = flow.variable(node)
+        made = flow.definitions.get(variable, ()) if variable is not None else ()
+        lists = [d.value.node for d in made if isinstance(d.value.node, (ast.List, ast.BinOp))]
+        if len(lists) == len(made) and not any(d.value.path for d in made):
+            return [*lists, *(e for e in _appended(flow, node) if isinstance(e, ast.Dict))]
+    return []
+
+
 def trained_models(script: TrainingScript, flow: Flow) -> list[ast.expr]:
     """The expressions whose parameters optimizers are given, in the order of the source."""
-    found: dict[ast.expr, None] = {}
-    for update in script.updates:
-        for value in flow.origins(update.optimizer):
-            found.update(dict.fromkeys(owners_of_parameters(value.node, flow)))
+    found = dict.fromkeys(node for each in script.updates for node in models_of(each, flow))
     return sorted(found, key=lambda node: (node.lineno, node.col_offset))
 
 
@@ -102,6 +178,10 @@ def _appended(flow: Flow, node: ast.Name) -> Iterator[ast.expr]:
     variable = flow.variable(node)
     if variable is None or not _collects(node.id, variable, flow):
         return
+    for added in flow.added.get(variable, ()):
+        yield added.value
+        loops = flow.places[added].loops
+        yield from (loop.iter for loop in loops if not isinstance(loop, ast.While))
     for site, call in flow.sites.calls():
         function = call.func
         if not isinstance(function, ast.Attribute) or function.attr not in ("append", "extend"):
@@ -122,9 +202,7 @@ def _collects(name: str, variable: Variable, flow: Flow) -> bool:
 def base_of(node: ast.expr, flow: Flow) -> ast.expr:
     """The model that a part belongs to: `self.net` of `self.net.encoder`."""
     while True:
-        if (isinstance(node, ast.Attribute) and flow.variable(node) is None) or isinstance(
-            node, ast.Subscript
-        ):
+        if isinstance(node, ast.Subscript) or _is_part(node, flow):
             node = node.value
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             node = node.func.value
@@ -132,12 +210,37 @@ def base_of(node: ast.expr, flow: Flow) -> ast.expr:
             return node
 
 
+def _is_part(node: ast.expr, flow: Flow) -> TypeGuard[ast.Attribute]:
+    """Whether an attribute is a part of a model and no variable of an object that trains it."""
+    if not isinstance(node, ast.Attribute):
+        return False
+    variable = flow.variable(node)
+    if variable is None:
+        return True
+    return isinstance(variable.owner, ast.ClassDef) and flow.is_module(variable.owner)
+
+
+def _as_called(node: ast.expr, flow: Flow) -> list[ast.expr]:
+    """What `self` is in a method, where the method is called."""
+    place = flow.places.get(node)
+    if getattr(node, "id", "") != "self" or place is None or place.function is None:
+        return [node]
+    found = flow.receivers(place.function)
+    made = flow.calls_of(place.function) if place.function.name == "__init__" else []
+    return [*found, *(site.node for site in made)] or [node]
+
+
 def holders(node: ast.expr, flow: Flow) -> list[Variable]:
     """The variables that hold what an expression is, and that no parameter of the file brings."""
     found: dict[Variable, None] = {}
     pending, known = [base_of(node, flow)], set()
+    selves: set[ast.expr] = set()
     while pending:
         each = pending.pop()
+        if each not in selves and (called := _as_called(each, flow)) != [each]:
+            selves.add(each)
+            pending += [base_of(e, flow) for e in called if not isinstance(e, ast.Call)]
+            continue
         variable = flow.variable(each)
         if variable is None or variable in known:
             continue

@@ -7,7 +7,7 @@ import torch
 
 from npulens_emulator import events
 from npulens_emulator.memory import current_device
-from npulens_emulator.npu.devices import index_of
+from npulens_emulator.npu import devices
 
 _PRIVATE_USE = 20
 """The number of the device type in C++."""
@@ -17,7 +17,7 @@ class Stream:
     """A stream."""
 
     def __init__(self, device: Any = None, priority: int = 0, **kwargs: Any) -> None:
-        self.device = torch.device("npu", index_of(device))
+        self.device = torch.device("npu", devices.device(device).idx)
         self.priority = priority
         self.npu_stream = self.stream_id = id(self)
         self.device_index = self.device.index

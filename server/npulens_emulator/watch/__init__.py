@@ -7,5 +7,6 @@ report `<pid>.json` there. `settings.json` in it says what is wanted:
 - `steps`: the number of optimizer steps after which the process ends, or null;
 - `seed`: what random numbers start from;
 - `parameters`: whether the sizes of all parameters are noted after each step;
+- `shapes`: whether the shapes of what is assigned to names are noted;
 - `apis`: names of PyTorch's APIs that do not work on the NPU, with the reason.
 """

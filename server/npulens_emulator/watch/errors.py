@@ -41,7 +41,11 @@ def described(
         "path": path,
         "line": line,
         "source": own[-1][1].line if own else "",
+        "asks_capability": bool(frames)
+        and relative(frames[-1].filename) is None
+        and _asks_capability(error, frames[-1]),
         "asks_environment": bool(frames) and _asks_environment(error, frames[-1]),
+        "in_data_parallel": _is_of_data_parallel(frames[frames.index(own[-1][1]) :] if own else []),
         "in_emulator": bool(frames) and _is_of_emulator(frames[-1]),
         "lacks_network": any("RefusedConnectionError" in _names(each) for each in _chain(error)),
         "lacks_module": _lacking_module(error),
@@ -81,6 +85,18 @@ def _asks_environment(error: BaseException, frame: traceback.FrameSummary) -> bo
     """Whether `os.environ[...]` has raised it."""
     is_os = frame.filename == "<frozen os>" or frame.filename.endswith("os.py")
     return isinstance(error, KeyError) and is_os and frame.name == "__getitem__"
+
+
+def _asks_capability(error: BaseException, frame: traceback.FrameSummary) -> bool:
+    """Whether the capability of the device, which is `None`, was taken apart."""
+    is_of_none = isinstance(error, TypeError) and "NoneType" in str(error)
+    return is_of_none and "get_device_capability" in (frame.line or "")
+
+
+def _is_of_data_parallel(frames: list[traceback.FrameSummary]) -> bool:
+    """Whether `DataParallel` itself has failed, not the model that it calls."""
+    files = [frame.filename.replace("\\", "/") for frame in frames]
+    return any(file.endswith("/torch/nn/parallel/data_parallel.py") for file in files)
 
 
 def _is_of_emulator(frame: traceback.FrameSummary) -> bool:

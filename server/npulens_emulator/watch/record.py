@@ -15,6 +15,9 @@ from typing import Any, NoReturn
 
 from npulens_emulator.watch.errors import described
 
+_MOST_SHAPES = 4
+"""Of one name in one line."""
+_MOST_NAMES = 20_000
 Place = tuple[str, int]
 """A path relative to the folder of the user's code, and a line."""
 
@@ -37,6 +40,8 @@ class Record:
         self.cuda_calls: Counter[tuple[str, int, str]] = Counter()
         self.events: Counter[tuple[str, int, str, str]] = Counter()
         self.apis: Counter[tuple[str, int, str]] = Counter()
+        self.types: Counter[tuple[str, int, str, str]] = Counter()
+        self.shapes: dict[tuple[str, int, str], list[tuple[int, ...]]] = {}
         self.input_places: set[Place] = set()
         self.refused: set[tuple[str, int, str]] = set()
         self.lines: set[int] = set()
@@ -101,6 +106,12 @@ class Record:
             frame = frame.f_back
         return None
 
+    def note_shape(self, name: tuple[str, int, str], shape: tuple[int, ...]) -> None:
+        """Note the shape of what a line assigns to a name, the first few different ones."""
+        known = self.shapes.setdefault(name, []) if len(self.shapes) < _MOST_NAMES else []
+        if shape not in known and len(known) < _MOST_SHAPES:
+            known.append(shape)
+
     def ended(self, kind: str, **details: Any) -> None:
         """Note how the process ends."""
         self.end = {"kind": kind, **details}
@@ -151,7 +162,9 @@ class Record:
             "cuda_calls": [[*key, count] for key, count in self.cuda_calls.items()],
             "events": [[*key, count] for key, count in self.events.items()],
             "apis": [[*key, count] for key, count in self.apis.items()],
+            "types": [[*key, count] for key, count in self.types.items()],
             "lines": sorted(self.lines),
+            "shapes": [[*name, shapes] for name, shapes in self.shapes.items()],
             "refused": sorted(self.refused),
             "end": self.end,
         }

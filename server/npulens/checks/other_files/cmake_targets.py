@@ -24,6 +24,8 @@ _IMPORTABLE = re.compile(r"\bPREFIX\s+\"\"")
 _SETTING = re.compile(
     r"(?:CMAKE_)?CUDA_(?:ARCHITECTURES|NVCC_FLAGS|FLAGS|SEPARABLE\w*|STANDARD)\w*"
 )
+_FOLDERS = re.compile(r"\$\{(?:CMAKE_)?CUDA(?:Toolkit)?_[A-Z_]*(?:INCLUDE|LIBRAR|TARGET|BIN)\w*\}")
+"""Where CUDA's headers and libraries are."""
 _LANGUAGES = frozenset({"project", "enable_language", "find_package"})
 _TOOLKITS = frozenset({"CUDA", "CUDAToolkit", "TensorRT"})
 _RUNTIMES = frozenset({"cudart", "CUDA::cudart", "nvinfer", "cublas", "cudnn"})
@@ -122,5 +124,5 @@ def _parts(commands: Sequence[Command]) -> Iterator[Span]:
             is_source = word.text.endswith(CUDA_SUFFIXES)
             is_runtime = command.name == "target_link_libraries" and word.text in _RUNTIMES
             is_part = is_language or is_source or is_runtime
-            if is_part or _SETTING.fullmatch(word.text):
+            if is_part or _SETTING.fullmatch(word.text) or _FOLDERS.search(word.text):
                 yield word.span

@@ -42,6 +42,9 @@ _LISTED_KEYS = frozenset(
     {"capabilities", "runtime", "devices", "device_ids", "accelerators", "runs-on"}
 )
 """Those whose elements, or keys below them, are looked up as their value."""
+_DEVICE_KEY = re.compile(r"(?:\w+[_-])?device(?:s|_map)?")
+_NUMBERED = re.compile(r"cuda:\d{1,2}")
+"""What a key may have as its value whatever it is called."""
 _IMAGE_KEY = re.compile(r"baseimage|(?:\w+[_-])?image")
 _TARGET_KEYS = frozenset({"_target_", "class_path", "_component_", "target"})
 _CONTAINER_KEYS = frozenset({"runargs", "docker_args"})
@@ -172,9 +175,13 @@ def _looked_up(setting: Setting, around: str, report: LaunchReport) -> None:
         _target(setting, report)
     elif key and report.look_up(Place.KEY, name, value, setting.key_span, span):
         return
-    elif around in _LISTED_KEYS:
+    elif around in _LISTED_KEYS or _DEVICE_KEY.fullmatch(around) is not None:
         element, place = (key, setting.key_span) if key else (value, span)
-        report.look_up(Place.KEY, around, element, place, place)
+        is_known = report.look_up(Place.KEY, around, element, place, place)
+        if key and not is_known:  # `devices: {vae: cuda}`, and no list of what there is
+            report.look_up(Place.KEY, "device", value, place, span)
+    elif _NUMBERED.fullmatch(value) is not None:
+        report.look_up(Place.KEY, "device", value, setting.key_span, span)
 
 
 def _target(setting: Setting, report: LaunchReport) -> None:

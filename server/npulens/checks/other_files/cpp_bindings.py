@@ -11,8 +11,10 @@ from typing import NamedTuple
 
 from npulens.catalog.messages import message
 from npulens.catalog.model import Finding, Related, Target
+from npulens.catalog.settlements import Settlement
 from npulens.catalog.tables import Catalogue
 from npulens.checks.other_files.native_tokens import Token, live_tokens
+from npulens.checks.shared_rules import CUDA_OPERATOR
 from npulens.text.spans import Span
 
 CUDA_SUFFIXES = (".cu", ".cuh")
@@ -34,6 +36,9 @@ _OTHER_FOLDER = re.compile(
     r"[\\/](?:cpu|npu|xpu|hpu|mlu|musa|mps|sycl|ascend|(?:\w+_)?(?:rocm|hip|ck))[\\/]"
 )
 _CUDA_NAME = re.compile(r"cuda|cublas|cudnn|cutlass|__global__|thrust", re.IGNORECASE)
+_CUDA_CODE = re.compile(
+    r"(?i:cuda|cublas|cudnn|cutlass|thrust)|__global__|__device__|\.cuh\b|<<<|_kernel\w*\("
+)
 _QUESTIONS = frozenset({"is_cuda", "kCUDA", "use_cuda", "with_cuda"})
 """Names that code for other devices uses, too."""
 _DEMAND = re.compile(
@@ -84,7 +89,7 @@ def cpp_binding_findings(
 
     A block is ported as a whole, and some of its functions may do no device work at all.
     """
-    rule = catalogue.rule_named("cuda-operator")
+    rule = catalogue.rule_named(CUDA_OPERATOR)
     if rule is None or path in target.project.extensions.settled_sources:
         return []
     beside_cuda = path in target.project.extensions.beside_cuda
@@ -99,6 +104,27 @@ def cpp_binding_findings(
         arguments = {"symbol": ", ".join(shown)}
         found.append(Finding(rule, bound[0].span, arguments, related=tuple(beside)))
     return found
+
+
+def cuda_source(
+    text: str, catalogue: Catalogue, path: str, target: Target = _ANY_TARGET
+) -> list[Finding]:
+    """The CUDA code of a source that the project builds, from its first place to its last, settled.
+
+    What builds it is reported, and it is ported as a whole.
+    """
+    rule = catalogue.rule_named(CUDA_OPERATOR)
+    extensions = target.project.extensions
+    is_cuda = path.lower().endswith(CUDA_SUFFIXES) or path in extensions.beside_cuda
+    if rule is None or not is_cuda or not extensions.names or path in extensions.settled_sources:
+        return []
+    first = _CUDA_CODE.search(text)
+    if first is None:
+        return []
+    *_, last = _CUDA_CODE.finditer(text, first.start())
+    arguments = {"symbol": path.replace("\\", "/").rpartition("/")[2]}
+    settled = Settlement("reported-at-build")
+    return [Finding(rule, Span(first.start(), last.end()), arguments, settlement=settled)]
 
 
 def _demands(text: str) -> Iterator[Related]:

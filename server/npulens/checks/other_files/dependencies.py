@@ -58,6 +58,7 @@ _TABLES_BY_FILE = {
     "Pipfile": re.compile(r"(?:dev-)?packages\Z"),
 }
 _PART_OF_TABLE = frozenset({"version", "git", "path", "url"})
+_DEFAULT_GROUPS = re.compile(r"(?m)^[ \t]*default-groups[ \t]*=[ \t]*(\[[^\]]{0,500}\]|\"all\")")
 _FOR_HARDWARE = re.compile(
     r"(?:.*[._-])?(?:cuda\d*|cu\d+|gpu|nvidia|rocm\d*|amd|xpu|hpu|tpu|cpu|mps)(?:[._-].*)?",
     re.IGNORECASE,
@@ -178,7 +179,22 @@ def dependency(report: LaunchReport, setting: Setting, kind: Kind, path: str) ->
 
 def _of_hardware(place: str, report: LaunchReport) -> AbstractContextManager[None]:
     """Settle requirements of an extra, a group or a table for one kind of hardware."""
-    return report.settling("other-device") if is_for_hardware(place) else nullcontext()
+    is_apart = is_for_hardware(place) and not _is_installed_anyway(place, report.text)
+    return report.settling("other-device") if is_apart else nullcontext()
+
+
+def _is_installed_anyway(place: str, text: str) -> bool:
+    """Whether uv installs a group of requirements unless somebody says otherwise.
+
+    Source: uv documentation, "default-groups" of `[tool.uv]`.
+    """
+    named = _DEFAULT_GROUPS.search(text)
+    if named is None or not place.startswith(("dependency-groups.", "dependency_groups.")):
+        return False
+    group = place.partition(".")[2].replace("_", "-")
+    return any(
+        quoted in named[1].replace("_", "-") for quoted in (f'"{group}"', f"'{group}'", '"all"')
+    )
 
 
 def _lists_packages(place: str, is_element: bool, kind: Kind) -> bool:

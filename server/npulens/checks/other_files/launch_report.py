@@ -25,6 +25,7 @@ from npulens.catalog.name_expressions import LONGEST_VALUE
 from npulens.catalog.settlements import Settlement
 from npulens.catalog.tables import Catalogue, EnvironmentEntry, LaunchEntry, Place
 from npulens.checks.other_files.any_device import by_hand, set_beside, variable_by_hand
+from npulens.checks.other_files.inner_files import InnerFile
 from npulens.checks.other_files.package_releases import admits_none
 from npulens.checks.titles import add, use
 from npulens.text.kinds import Kind
@@ -126,10 +127,7 @@ class LaunchReport:
         self._style = style
         self._kind = kind
         self.findings: list[Finding] = []
-        self.embedded: list[tuple[Span, str]] = []
-        """Python inside this text, and the name of a file that would hold it."""
-        self.one_liners: list[Span] = []
-        """Python in quotes of the shell, where a fix might end the quotes or the line."""
+        self.inner_files: list[InnerFile] = []
         self.requests: list[Request] = []
         """The packages and images that are asked for."""
         self.group: tuple[object, ...] = ("",)

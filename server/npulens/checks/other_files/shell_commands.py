@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from npulens.catalog.tables import Place
 from npulens.checks.other_files.command_options import Part, ScriptVariables
 from npulens.checks.other_files.dependencies import cloned, requirement
+from npulens.checks.other_files.inner_files import PYTHON, InnerFile, python_code, written_name
 from npulens.checks.other_files.launch_numbers import launch_numbers
 from npulens.checks.other_files.launch_report import VARIABLE_NAME, LaunchReport
 from npulens.checks.other_files.script_variables import script_variables, variables_together
@@ -26,13 +27,13 @@ from npulens.checks.other_files.shell_programs import (
     base_name,
     is_started,
     programs,
-    python_code,
     scripts,
 )
 from npulens.checks.other_files.suite_options import suite_findings
 from npulens.checks.other_files.tool_commands import tool_findings
 from npulens.syntax.shell import read_shell
 from npulens.syntax.shell_tree import Command, Word
+from npulens.text.kinds import Kind, kind_by_name
 from npulens.text.spans import Span
 
 _ALIAS = re.compile(r"[\w-]+=(?P<quote>[\"'])(?P<command>.*)(?P=quote)", re.DOTALL)
@@ -62,7 +63,6 @@ _LOADERS = {
     "spack": frozenset({"load"}),
 }
 _NO_LOADER_WORDS = frozenset({"unload", "purge", "avail", "list", "rm", "spider", "show", "use"})
-_PYTHON = re.compile(r"python[\d.]*\Z|torchrun\Z")
 _OPTION = re.compile(r"(?P<dashes>--?)(?P<name>[A-Za-z][\w.-]*)(?:=(?P<value>[\s\S]*))?\Z")
 _SETTING = re.compile(r"[+~]{0,2}(?P<name>[A-Za-z][\w./-]*)=(?P<value>[\s\S]*)\Z")
 _LISTED = re.compile(r"(?:^|,)(?P<name>[A-Za-z][\w.-]*)=(?P<value>[^,=]*)(?=,|\Z)")
@@ -239,10 +239,12 @@ def _launcher(words: Sequence[str]) -> int | None:
 def _heredoc(command: Command, body: Span, script: _Script) -> None:
     report = script.report
     first = base_name(next(iter(programs(atoms_of(command.words, report.text))), None))
-    if _PYTHON.match(first):
-        report.embedded.append((body, "heredoc.py"))
-    elif first in _SHELLS:
+    name = "heredoc.py" if PYTHON.match(first) else None
+    name = name or written_name(first, command, report.text, body)
+    if first in _SHELLS or (name is not None and kind_by_name(name) is Kind.SHELL):
         _nested(script, body)
+    elif name is not None:
+        report.inner_files.append(InnerFile(body, name))
 
 
 def _nested(script: _Script, body: Span) -> None:
@@ -305,6 +307,8 @@ def _command(placed: Placed, script: _Script) -> None:
                 if word.text(text)[:1] in ("'", '"'):
                     _nested(script, Span(word.span.start + 1, word.span.end - 1))
     else:
+        if chain and chain[0].text == "export":
+            _exported(own[1:], script)
         if not any(probed(command, text)):
             _run(chain, atoms, context, report)
         tool_findings(report, chain, atoms)
@@ -312,7 +316,7 @@ def _command(placed: Placed, script: _Script) -> None:
         suite_findings(report, script.variables.expanded(atoms))
         for _, span in inner:
             _nested(script, span)
-        report.one_liners += python_code(command, text)
+        report.inner_files += python_code(command, text)
     for heredoc in command.heredocs:
         _heredoc(command, heredoc.span, script)
 
@@ -325,6 +329,16 @@ def _aliases(words: Iterable[Word], script: _Script) -> None:
             _nested(script, Span(*value.span("command")).shifted(word.span.start))
 
 
+def _exported(words: Iterable[Word], script: _Script) -> None:
+    """`export SRUN="srun --gpus=1"`, which another script may run."""
+    for word in words:
+        assigned = assigned_values(word, script.report.text)
+        if assigned is None or base_name(next(iter(assigned[1]), None)) not in _SCHEDULERS:
+            continue
+        start = word.span.start + word.text(script.report.text).index("=") + 2
+        _nested(script, Span(start, word.span.end - 1))
+
+
 def _with_program(atoms: list[Atom], script: _Script) -> list[Atom]:
     """The words of a command, with what a variable holds that is run: `$PIP_INSTALL torch`."""
     index = next((i for i, a in enumerate(atoms) if not ASSIGNMENT.match(a.text)), len(atoms))
@@ -334,9 +348,7 @@ def _with_program(atoms: list[Atom], script: _Script) -> list[Atom]:
     values = script.values.get(variable["name"] or variable["braced"], [])
     if len(values) != 1:
         return atoms
-    span = atoms[index].span
-    value_atoms = [Atom(span, each.text) for each in values[0][:_MOST_VALUES]]
-    return [*atoms[:index], *value_atoms, *atoms[index + 1 :]]
+    return [*atoms[:index], *values[0][:_MOST_VALUES], *atoms[index + 1 :]]
 
 
 def _fetched(program: str, atoms: Sequence[Atom], report: LaunchReport) -> None:

@@ -18,7 +18,6 @@ _STARTED = re.compile(
     r"(?:.*/)?(?:python[\d.]*|torchrun|bash|sh|accelerate|deepspeed|[\w.-]+\.(?:py|sh))\Z"
 )
 _RUNS_SCRIPT = re.compile(r"(?:.*/)?(?:ba|z|da|k)?sh\Z|(?:.*/)?(?:su|runuser)\Z")
-_PYTHON = re.compile(r"(?:.*/)?python[\d.]*\Z")
 _SCRIPT_OPTION = re.compile(r"-[a-z]*c\Z|--command\Z")
 
 
@@ -200,7 +199,7 @@ def scripts(command: Command, text: str) -> list[tuple[Word, Span]]:
     previous, has_shell, has_ssh = "", False, False
     for word in command.words:
         raw = text[slice(*word.span)]
-        inside = _inside_quotes(word, raw)
+        inside = inside_quotes(word, text)
         is_option = _SCRIPT_OPTION.match(previous) is not None
         is_all = previous == "eval" or (has_ssh and not is_option)
         if inside is not None and previous and (is_all or (has_shell and is_option)):
@@ -211,19 +210,9 @@ def scripts(command: Command, text: str) -> list[tuple[Word, Span]]:
     return found
 
 
-def python_code(command: Command, text: str) -> Iterator[Span]:
-    """What is inside of the quotes of `python -c "..."`, wherever Python is started."""
-    has_python, previous = False, ""
-    for word in command.words:
-        raw = text[slice(*word.span)]
-        inside = _inside_quotes(word, raw)
-        if has_python and previous == "-c" and inside is not None:
-            yield inside
-        has_python = has_python or _PYTHON.match(raw) is not None
-        previous = raw
-
-
-def _inside_quotes(word: Word, raw: str) -> Span | None:
+def inside_quotes(word: Word, text: str) -> Span | None:
+    """What is inside of the quotes of a word that is in quotes as a whole."""
+    raw = text[slice(*word.span)]
     if len(raw) < 2 or raw[0] not in "'\"" or raw[-1] != raw[0]:
         return None
     return Span(word.span.start + 1, word.span.end - 1)

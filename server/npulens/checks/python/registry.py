@@ -6,6 +6,7 @@ from functools import lru_cache
 from npulens.checks import references
 from npulens.checks.python.apis import layout, mapped_calls, native, npu_names, switches
 from npulens.checks.python.devices import (
+    build_versions,
     capabilities,
     checkpoints,
     device_strings,
@@ -25,6 +26,7 @@ from npulens.checks.python.libraries import (
     attention_calls,
     attention_options,
     extensions,
+    kernel_texts,
     library_calls,
     library_uses,
 )
@@ -84,6 +86,8 @@ _TABLE: tuple[tuple[Check, tuple[type[ast.AST], ...]], ...] = (
     (scaler_order.entered, (*_FUNCTIONS, ast.For, ast.While)),
     (scaler_order.called, (ast.Call,)),
     (capabilities.taken_apart, (ast.Assign, ast.Compare, ast.Starred, ast.Subscript)),
+    (build_versions.taken_apart, (ast.Attribute, ast.Call, ast.Compare)),
+    (build_versions.otherwise, (ast.BoolOp,)),
     (references.attribute, (ast.Attribute,)),
     (references.assigned, (ast.Assign, ast.AnnAssign)),
     (references.default_tensor_type, (ast.Call,)),
@@ -110,6 +114,7 @@ _TABLE: tuple[tuple[Check, tuple[type[ast.AST], ...]], ...] = (
     (batch_scripts.formatted, (ast.JoinedStr,)),
     (batch_scripts.constant, (ast.Constant,)),
     (batch_scripts.submitted, (ast.Call,)),
+    (kernel_texts.constant, (ast.Constant,)),
     (checkpoints.loaded, (ast.Call,)),
     (ray_resources.requested, (ast.Call,)),
     (requirements.called, (ast.Call,)),

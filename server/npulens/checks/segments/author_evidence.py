@@ -37,6 +37,7 @@ _NOT_TO_BE_FUSED = re.compile(
     | \.bfloat16\( | \.double\( | \.to\([^()\n]*(?:bfloat16|float64|double)
     | \b(?:torch_dtype|model_dtype)\s*=\s*torch\.bfloat16
     | set_default_dtype\(
+    | \b(?:Fabric|pl\.Trainer|L\.Trainer)\((?![^()]{0,300}\baccelerator\b)  # takes the CPU
     """,
     re.VERBOSE,
 )
@@ -45,6 +46,10 @@ _OF_A_MODEL = re.compile(r"parameters\(|params?\b|\bModel|\bnn\.Module")
 _OWN_DATASET = re.compile(
     r"^class \w+\([^)\n]*Dataset[^)\n]*\):.*(?:\n(?:[ \t].*)?)*", re.MULTILINE
 )
+_OWN_OPTIMIZER = re.compile(
+    r"^class \w+\([^)\n]*Optimizer[^)\n]*\):.*(?:\n(?:[ \t].*)?)*", re.MULTILINE
+)
+_DATA_REPLACED = re.compile(r"(?<!self)(?<!config)(?<!cfg)(?<!args)(?<!opt)\.data\s*=(?!=)")
 _GENERATED = re.compile(r"\btorch\.(?:rand|randn|randint|arange|linspace)\(")
 _LOADED = re.compile(r"open|read|load|path|root|file|PIL|json|token|decode", re.IGNORECASE)
 _GRADIENTS_LOST = re.compile(
@@ -82,7 +87,8 @@ class Evidence:
         may_fuse_optimizer: It names an optimizer that has a fused form, runs on an accelerator as
             far as its text shows, and nothing in it says that parameters are moved, shared out,
             added later, sparse or of a type which a fused optimizer does not take.
-        loses_gradients: A fused optimizer would not notice that gradients are set to `None`.
+        loses_gradients: A fused optimizer would not notice that gradients are set to `None`, or
+            that an optimizer which is defined here puts other tensors in the place of parameters.
         makes_data: A dataset of its own consists of generated numbers.
         casts_without_scaler: It runs a backward pass and names autocast, and no word of it is about
             scaling the loss, or about a library that would see to it.
@@ -117,7 +123,7 @@ def evidence_of(segments: Sequence[Words], words: frozenset[str]) -> Evidence:
         not words.isdisjoint(OPTIMIZERS)
         and (names_device or (_any(_ACCELERATOR, names) and not _is_for_host(texts)))
         and not any(word in each for word in _SHARING for each in names)
-        and not _any(_NOT_TO_BE_FUSED, texts)
+        and not _any(_NOT_TO_BE_FUSED, [_OWN_OPTIMIZER.sub(_without_data, text) for text in texts])
     )
     return Evidence(
         is_script=trains and any("__main__" in text for text in texts),
@@ -131,13 +137,19 @@ def evidence_of(segments: Sequence[Words], words: frozenset[str]) -> Evidence:
         and _any(_COLLECTIVES, texts)
         and not any("HCCL_DETERMINISTIC" in text for text in texts),
         may_fuse_optimizer=may_fuse_optimizer,
-        loses_gradients=may_fuse_optimizer and _any(_GRADIENTS_LOST, texts),
+        loses_gradients=may_fuse_optimizer
+        and (_any(_GRADIENTS_LOST, texts) or _any(_DATA_REPLACED, texts)),
         makes_data="backward" in words and any(_makes_data(text) for text in texts),
         casts_without_scaler=trains
         and any("autocast" in each for each in names)
         and not _any(_SCALES, names),
         casts_to_bfloat16="GradScaler" in words and _casts_to_bfloat16(texts, names),
     )
+
+
+def _without_data(definition: re.Match[str]) -> str:
+    """An optimizer that wraps another, as SAM does, replaces tensors where it is used only."""
+    return _DATA_REPLACED.sub(".data,", definition[0])
 
 
 def _is_for_host(texts: Sequence[str]) -> bool:

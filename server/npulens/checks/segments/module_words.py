@@ -21,6 +21,8 @@ _DECISIVE_WORDS = {
     "torch_npu": ("torch_npu", None),
     "torch.npu": ("torch.npu", None),
     "msprobe": ("msprobe", None),
+    "cuda compiler": ("cu", re.compile(r"(?m)^[ \t]*(?:import|from)[ \t]+(?:cupy|pycuda)\b")),
+    "inline build": ("cpp_extension", None),
     "npu operators": ("torch_npu.npu_", None),
     "stops": (".stop()", None),
     "profiles": ("profile", re.compile(r"\bprofiler\.profile\(|torch_npu\.profiler import")),
@@ -46,8 +48,9 @@ def decisive_words_in(text: str) -> frozenset[str]:
         Some of `epochs` (a loop over them), `elastic launcher` (a variable of torchrun),
         `ray` (is imported), `apex`, `apex amp` (are used, beside imports), `setup` (of a package),
         `megatron` (the library), `seeds` (of all devices are set), `capability` (of a card is
-        read), `torch_npu`, `torch.npu`, `msprobe` (are named), `npu operators` (are called),
-        `stops` (something), `profiles` (with a profiler) and `cudnn tf32 off` (TF32 of
+        read), `torch_npu`, `torch.npu`, `msprobe` (are named), `cuda compiler` (CuPy or PyCUDA is
+        imported), `inline build` (extensions are built when the program runs), `npu operators` (are
+        called), `stops` (something), `profiles` (with a profiler) and `cudnn tf32 off` (TF32 of
         convolutions is set to anything but `True`).
     """
     return frozenset(

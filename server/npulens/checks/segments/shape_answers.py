@@ -31,6 +31,46 @@ class Hint(NamedTuple):
     synchronizations: int = 0
     sources: tuple[tuple[str, Span], ...] = ()
 
+    @property
+    def is_informative(self) -> bool:
+        """Functions have no shape; of one that does not depend on data, some size has to be known.
+
+        That a dimension has one element is little.
+        """
+        sizes = self.shape.strip("[]").split(", ")
+        known = (size not in ("?", "1", "...", "") for size in sizes)
+        return bool(self.shape) and (self.is_dynamic or any(known))
+
+
+class FunctionShapes(NamedTuple):
+    """What a function takes and gives.
+
+    Attributes:
+        span: Its name.
+        home: The function that it is in, see `Hotspot`.
+        takes: Its parameters whose shapes it shows, each with the shape.
+        gives: The shape of what it returns, in brackets those of several; empty if not known.
+    """
+
+    span: Span
+    home: str
+    takes: tuple[tuple[str, str], ...]
+    gives: str
+
+
+class NamedShapes(NamedTuple):
+    """The symbolic shapes that are no finding.
+
+    Attributes:
+        hints: Of the names that are assigned.
+        reads: Of names and attributes where they are read.
+        functions: What functions take and give.
+    """
+
+    hints: tuple[Hint, ...] = ()
+    reads: tuple[Hint, ...] = ()
+    functions: tuple[FunctionShapes, ...] = ()
+
 
 @dataclass(frozen=True, slots=True)
 class Hotspot:
@@ -124,6 +164,8 @@ class ShapeAnswers:
         hints: What an editor can show of shapes besides.
         evaluations: What was found from each of its functions on, by node.
         queried: The interfaces that its hotspots rest on, by name.
+        named: What each function shows of shapes besides, with the functions that rests on.
+        named_queried: The interfaces that this rests on, by name.
         sources: Where words of sources of dynamic shapes are; `None` until queried.
         described: Its functions with what they call; `None` until queried.
     """
@@ -134,13 +176,16 @@ class ShapeAnswers:
     hints: tuple[Hint, ...] = ()
     evaluations: dict[ast.AST, Evaluation] = field(default_factory=dict)
     queried: dict[str, Interface | None] = field(default_factory=dict)
+    named: dict[ast.AST, tuple[NamedShapes, frozenset[ast.AST]]] = field(default_factory=dict)
+    named_queried: dict[str, Interface | None] = field(default_factory=dict)
     sources: object = None
     described: tuple[Described, ...] | None = None
 
     def take_over(self, before: "ShapeAnswers") -> None:
         """Keep what holds for functions that an edit of one statement has left as they were."""
         self.evaluations, self.queried = before.evaluations, before.queried
+        self.named, self.named_queried = before.named, before.named_queried
 
     def forget(self) -> None:
         """Forget the hotspots, which have to be looked for anew."""
-        self.hotspots, self.evaluations = None, {}
+        self.hotspots, self.evaluations, self.named = None, {}, {}

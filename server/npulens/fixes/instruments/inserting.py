@@ -123,7 +123,7 @@ def _prepared(
 ) -> Iterator[Insertion]:
     """Lines behind each statement that makes the optimizer, such as one in each branch."""
     lines = script.lines
-    made = made_optimizers(training.sites, Flow(script.tree, script.module, training.sites))
+    made = made_optimizers(training.sites, Flow(training.sites.program, training.sites))
     if not made:
         line = training.updates[0].site.node.lineno if training.updates else 1
         raise UnclearError(line, "instrument.no-optimizer")

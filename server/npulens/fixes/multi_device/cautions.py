@@ -33,9 +33,17 @@ _CAUTIONS: Sequence[tuple[re.Pattern[str], MessageId]] = (
 _SEEDED = re.compile(r"\bmanual_seed\(|\bseed_everything\(|\bset_seed\(")
 
 
-def cautions(text: str, distributed: str) -> list[Caution]:
-    """What to know of a script that became distributed; lines are those of the first text."""
-    found = [Caution(1, message("distributed.of-all"))]
+def cautions(text: str, distributed: str, *, is_started: bool = True) -> list[Caution]:
+    """What to know of a file that became distributed; lines are those of the first text.
+
+    Args:
+        text: The file as it was.
+        distributed: What it became.
+        is_started: It is the script that is started, with which is said what holds for all files.
+    """
+    found = [Caution(1, message("distributed.of-all"))] if is_started else []
+    if "averaged_over_processes(" in distributed:
+        found.append(Caution(1, message("distributed.averaged")))
     if "DistributedSampler(" in distributed and ".set_epoch(" not in distributed:
         found.append(Caution(1, message("distributed.no-epoch")))
     for pattern, caution in _CAUTIONS:

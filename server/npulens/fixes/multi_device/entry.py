@@ -5,8 +5,8 @@ from collections.abc import Iterable
 
 from npulens.fixes.imports import imports_module
 from npulens.fixes.multi_device.plan import Entry
-from npulens.fixes.multi_device.reading import Reading, starts_before
-from npulens.fixes.scripts import UnclearError, comes_before_setup, is_main_guard
+from npulens.fixes.multi_device.reading import Reading, start_of, starts_before
+from npulens.fixes.scripts import comes_before_setup, is_main_guard
 from npulens.syntax.bindings import Function
 from npulens.syntax.walking import nodes_below
 
@@ -29,8 +29,8 @@ def entry_of(reading: Reading, participants: Iterable[ast.AST]) -> Entry:
     for node in participants:
         tops.update(dict.fromkeys(_starts(reading, node)))
     if not tops:
-        line = min((getattr(p, "lineno", 1) for p in participants), default=1)
-        raise UnclearError(line, "distributed.not-run")
+        made = min(participants, key=start_of, default=tree)
+        raise reading.unclear(made, "distributed.not-run")
     guard = next((s for s in tree.body if is_main_guard(s)), None)
     in_guard = [s for s in tops if guard is not None and _holds(guard, s)]
     if isinstance(guard, ast.If) and len(in_guard) == len(tops):
@@ -53,16 +53,23 @@ def entry_of(reading: Reading, participants: Iterable[ast.AST]) -> Entry:
     if first is not None and any(starts_before(top, first) for top in tops):
         first = None
     if first is None:
-        raise UnclearError(body[0].lineno, "distributed.not-run")
+        raise reading.unclear(body[0], "distributed.not-run")
     return Entry(first, body[-1], None)
 
 
 def _starts(reading: Reading, node: ast.AST) -> list[ast.stmt]:
-    """The statements of the module that lead to a node."""
+    """The statements of the script that lead to a node.
+
+    Raises:
+        UnclearError: It is run where another module is imported.
+    """
     place = reading.flow.places.get(node)
     if place is None:
         return []
     if place.function is None:
+        is_run_first = reading.program.module_with[node] is not reading.program.start
+        if is_run_first:
+            raise reading.unclear(node, "distributed.made-by-import")
         return [place.statements[-1]] if place.owner is None else []
     found: dict[ast.stmt, None] = {}
     pending, known = [place.function], set()
@@ -73,7 +80,8 @@ def _starts(reading: Reading, node: ast.AST) -> list[ast.stmt]:
         known.add(function)
         for site in reading.flow.calls_of(function):
             if site.function is None:
-                found[site.statement] = None
+                if reading.program.module_with[site.node] is reading.program.start:
+                    found[site.statement] = None
             else:
                 pending.append(site.function)
     return list(found)
@@ -88,7 +96,7 @@ def _only_call(reading: Reading, statement: ast.stmt) -> Function | None:
     value = getattr(statement, "value", None)
     if not isinstance(statement, (ast.Expr, ast.Assign)) or not isinstance(value, ast.Call):
         return None
-    run = reading.flow.functions_run(value)
+    run = [f for f in reading.flow.functions_run(value) if f in reading.script.tree.body]
     if len(run) != 1 or not isinstance(value.func, ast.Name) or run[0].decorator_list:
         return None
     return run[0] if len(reading.flow.calls_of(run[0])) == 1 else None

@@ -1,16 +1,19 @@
 """Figures of which each process has its own share, and what has to be the same in all of them."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from npulens.fixes.multi_device.loaders import Loaders
 from npulens.fixes.multi_device.plan import Figure
 from npulens.fixes.multi_device.reading import Reading, last_name
 from npulens.syntax.walking import nodes_below
-from npulens.training.flow import Variable
+from npulens.training.flow import Variable, names_of
 from npulens.training.node_places import Loop
+from npulens.training.participants import is_loader
 
-_OF_SHAPE = frozenset({"len", "size", "shape", "range", "ndim", "numel", "dim", "time"})
+_OF_SHAPE = frozenset(
+    {"isinstance", "hasattr", "len", "size", "shape", "range", "ndim", "numel", "dim", "time"}
+)
 
 
 class Figures:
@@ -29,9 +32,21 @@ class Figures:
         for loop in self._own:
             names = dict.fromkeys(self._added(loop))
             behind = [n for n in self._function_nodes(loop) if _is_behind(n, loop)]
+            is_whole_too = not self._is_always_divided(loop)
             for name in names:
-                if any(isinstance(n, ast.Name) and n.id == name and _reads(n) for n in behind):
-                    yield Figure(loop, name, self._is_mean(name, behind))
+                if not any(isinstance(n, ast.Name) and n.id == name and _reads(n) for n in behind):
+                    continue
+                is_mean = self._is_mean(name, behind)
+                if is_mean or not is_whole_too or _is_in_ratio(name, names, behind):
+                    yield Figure(loop, name, is_mean)
+
+    def _is_always_divided(self, loop: Loop) -> bool:
+        """Whether a loop is never over data that each process sees as a whole."""
+        if isinstance(loop, ast.While):
+            return True
+        origins = self._reading.flow.origins(loop.iter)
+        made = [v.node for v in origins if is_loader(v.node, self._reading.flow)]
+        return all(node in self._made for node in made)
 
     def conditions(self) -> Iterator[ast.expr]:
         """What decides in a step by the share of the process, and must decide alike in all."""
@@ -111,8 +126,8 @@ class Figures:
         own: set[Variable] = set()
         if not isinstance(loop, ast.While):
             names = [n for n in nodes_below(loop.target) if isinstance(n, ast.Name)]
-            if last_name(getattr(loop.iter, "func", loop.iter)) == "enumerate":
-                names = names[1:]
+            called = last_name(getattr(loop.iter, "func", loop.iter))
+            names = names[1:] if called == "enumerate" else [] if called == "range" else names
             own.update(v for n in names if (v := reading.flow.variable(n)) is not None)
         for _ in range(4):
             before = len(own)
@@ -185,7 +200,7 @@ class Figures:
                 continue
             if target.id in own or self._counts_samples(node.value):
                 begun = self._reading.flow.definitions.get(
-                    self._reading.flow.variable(target) or Variable(None, ""), ()
+                    self._reading.flow.variable(target) or Variable(loop, ""), ()
                 )
                 numbers = [d for d in begun if _is_zero(d.value.node)]
                 inside = [d for d in begun if any(d.statement is n for n in nodes_below(loop))]
@@ -201,8 +216,12 @@ class Figures:
         return bool(words & {"len", "size", "shape", "numel"})
 
     def _function_nodes(self, loop: Loop) -> list[ast.AST]:
-        function = self._reading.place(loop).function
-        return [n for n, place in self._reading.flow.places.items() if place.function is function]
+        reading = self._reading
+        function = reading.place(loop).function
+        if function is not None:
+            return [n for n in nodes_below(function) if n in reading.flow.places]
+        tree = reading.script_of(loop).tree
+        return [n for n in nodes_below(tree) if n in reading.flow.places]
 
     def _is_mean(self, name: str, behind: list[ast.AST]) -> bool:
         """Whether it is divided by the number of batches, which each process counts for itself."""
@@ -263,7 +282,28 @@ class Figures:
         )
 
 
+def _is_in_ratio(name: str, names: Container[str], behind: list[ast.AST]) -> bool:
+    """Whether one figure is divided by another: the quotient of two sums is right in any case."""
+    for node in behind:
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+            top, below = (names_of([side]) for side in (node.left, node.right))
+            if (
+                name in top | below
+                and any(n in names for n in top - below)
+                and any(n in names for n in below - top)
+            ):
+                return True
+    return False
+
+
 def _is_zero(node: ast.expr) -> bool:
+    """`0`, or a tensor of zeros."""
+    while isinstance(node, ast.Call) and last_name(node.func) in ("to", "cuda", "float", "double"):
+        if not isinstance(node.func, ast.Attribute):
+            return bool(node.args) and _is_zero(node.args[0])
+        node = node.func.value
+    if isinstance(node, ast.Call) and last_name(node.func) in ("zeros", "tensor"):
+        return last_name(node.func) == "zeros" or (bool(node.args) and _is_zero(node.args[0]))
     return isinstance(node, ast.Constant) and node.value in (0, 0.0) and node.value is not False
 
 

@@ -2,13 +2,13 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import NamedTuple
 
 from npulens.fixes.multi_device.models import Aliases
 from npulens.fixes.multi_device.reading import Reading, last_name
-from npulens.fixes.scripts import UnclearError
 from npulens.syntax.walking import nodes_below
+from npulens.training.node_places import Place
 
 _SAVES = frozenset(
     {"torch.save", "numpy.save", "numpy.savez", "numpy.savetxt", "torchvision.utils.save_image"}
@@ -47,8 +47,13 @@ class FirstProcess(NamedTuple):
     folders: tuple[ast.Call, ...]
 
 
-def first_process(reading: Reading, aliases: Aliases) -> FirstProcess:
+def first_process(reading: Reading, aliases: Aliases, inner: Container[ast.expr]) -> FirstProcess:
     """What the first process alone does, and what the others do in another way.
+
+    Args:
+        reading: The script.
+        aliases: What holds wrapped models.
+        inner: Where the model inside of the wrapper is meant.
 
     Raises:
         UnclearError: Every process would save somewhere, and that is no statement.
@@ -64,20 +69,37 @@ def first_process(reading: Reading, aliases: Aliases) -> FirstProcess:
             statement = place.statements[-1]
             if not isinstance(statement, ast.Expr) or statement.value is not call:
                 if "torch.save" in names:
-                    raise UnclearError(call.lineno, "distributed.saves-within")
+                    raise reading.unclear(call, "distributed.saves-within")
                 continue
-            _require_alone(reading, call, aliases)
+            if _is_of_data(reading, place):
+                continue
+            _require_alone(reading, call, aliases, inner)
             only[statement] = None
         elif last_name(call.func) in _BARS and "disable" not in {k.arg for k in call.keywords}:
             if any(name.partition(".")[0] == "tqdm" for name in names):
                 quiet.append(call)
-        elif getattr(call.func, "id", "") == "open" and _is_for_writing(call):
+        elif _opens(call) and _is_for_writing(call) and not _reads_back(reading, call, place):
             opened.append(call.args[0])
         elif not _RECORDS.isdisjoint(names) and "mode" not in {k.arg for k in call.keywords}:
             recorded.append(call)
         elif _makes_folder(reading, call, names):
             folders.append(call)
     return FirstProcess(tuple(only), tuple(quiet), tuple(opened), tuple(recorded), tuple(folders))
+
+
+def loads_behind(reading: Reading) -> Iterator[ast.stmt]:
+    """The statements behind the training that load a file, which may be one it has saved."""
+    ways = [way for step in reading.training.steps for way in step.ways]
+    trained: dict[ast.AST | None, int] = {}
+    for site in (site for way in ways for site in way.sites):
+        line = max((loop.end_lineno or 0 for loop in site.loops), default=site.node.lineno)
+        trained[site.function] = max(line, trained.get(site.function, 0))
+    for call, place in reading.calls():
+        end = trained.get(place.function)
+        is_run = place.function is not None or reading.script_of(call) is reading.script
+        is_behind = end is not None and call.lineno > end and is_run
+        if is_behind and "torch.load" in reading.names(call.func):
+            yield place.statements[-1]
 
 
 def _writes(reading: Reading, call: ast.Call, names: list[str]) -> bool:
@@ -92,16 +114,44 @@ def _writes(reading: Reading, call: ast.Call, names: list[str]) -> bool:
     return bool(_NAMES.search(name))
 
 
-def _require_alone(reading: Reading, call: ast.Call, aliases: Aliases) -> None:
+def _is_of_data(reading: Reading, place: Place) -> bool:
+    """Whether it is in a dataset, which keeps for itself what it has read or computed."""
+    owner = place.owner
+    bases = [] if owner is None else reading.program.bases(owner)
+    return any("Dataset" in last_name(base) for each in bases for base in each.bases)
+
+
+def _require_alone(
+    reading: Reading, call: ast.Call, aliases: Aliases, inner: Container[ast.expr]
+) -> None:
     """See that what one process does alone runs no model that waits for the others."""
     for node in nodes_below(call):
         if not isinstance(node, ast.Call) or node is call:
             continue
         run = reading.flow.functions_run(node)
-        uses = any(aliases.is_wrapped(part) for function in run for part in nodes_below(function))
+        used = (part for function in run for part in nodes_below(function))
+        uses = any(aliases.is_wrapped(part) and part not in inner for part in used)
         if uses or aliases.is_wrapped(node.func):
-            source = reading.script.source(node)
-            raise UnclearError(node.lineno, "distributed.computes-alone", code=source)
+            source = reading.source(node)
+            raise reading.unclear(node, "distributed.computes-alone", code=source)
+
+
+def _opens(call: ast.Call) -> bool:
+    return getattr(call.func, "id", "") == "open" and bool(call.args)
+
+
+def _reads_back(reading: Reading, call: ast.Call, place: Place) -> bool:
+    """Whether the same function reads what it writes, as of a download that it checks."""
+    if place.function is None:
+        return False
+    path = ast.unparse(call.args[0])
+    return any(
+        isinstance(node, ast.Call)
+        and _opens(node)
+        and not _is_for_writing(node)
+        and ast.unparse(node.args[0]) == path
+        for node in nodes_below(place.function)
+    )
 
 
 def _is_for_writing(call: ast.Call) -> bool:

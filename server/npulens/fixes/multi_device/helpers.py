@@ -1,4 +1,7 @@
-"""Functions that a script is given which needs them, as text."""
+"""Functions that a file is given which needs them, as text.
+
+Without other processes they change nothing: a module may be run by other scripts.
+"""
 
 from npulens.fixes.scripts import Cards
 
@@ -25,12 +28,33 @@ class SamplerOfProcess(torch.utils.data.Sampler):
         return iter(indices[rank::count])
 
 
+class ShareOfProcess(torch.utils.data.IterableDataset):
+    """The share of this process in what a dataset yields, the same number in all of them."""
+
+    def __init__(self, dataset):
+        self.dataset = dataset
+
+    def __iter__(self):
+        count, rank = torch.distributed.get_world_size(), torch.distributed.get_rank()
+        turn = []
+        for sample in self.dataset:
+            turn.append(sample)
+            if len(turn) == count:
+                yield turn[rank]
+                turn = []
+
+
 def loader_of_process(loader):
     """The loader, made anew for the share of this process."""
+    if not torch.distributed.is_initialized():
+        return loader
     data = torch.utils.data
     names = ["num_workers", "collate_fn", "pin_memory", "timeout", "worker_init_fn", "generator"]
     names += ["persistent_workers", *(["prefetch_factor"] if loader.num_workers else [])]
     options = {name: getattr(loader, name) for name in names}
+    if isinstance(loader.dataset, data.IterableDataset):
+        options.update(batch_size=loader.batch_size, drop_last=loader.drop_last)
+        return data.DataLoader(ShareOfProcess(loader.dataset), **options)
     if type(loader.batch_sampler) not in (data.BatchSampler, type(None)):
         options["batch_sampler"] = SamplerOfProcess(loader.batch_sampler)
         return data.DataLoader(loader.dataset, **options)
@@ -50,6 +74,8 @@ def figure_helper(cards: Cards) -> str:
     return f'''\
 def over_processes(figure, mean=False):
     """The sum of a figure of every process, or their mean."""
+    if not torch.distributed.is_initialized():
+        return figure
     total = torch.as_tensor(figure).detach().to({cards.current}, torch.float32)
     torch.distributed.all_reduce(total)
     if mean:
@@ -60,11 +86,47 @@ def over_processes(figure, mean=False):
 '''
 
 
+def averaging_helper(cards: Cards) -> str:
+    """Lets an optimizer have the gradients of all processes, without a wrapper of models.
+
+    What batch norm collects is that of the first process in all, as with a wrapper.
+    """
+    return f'''\
+def averaged_over_processes(optimizer):
+    """The optimizer, whose gradients are from now on the averages of all processes."""
+    if not torch.distributed.is_initialized():
+        return optimizer
+
+    def average(gradient):
+        total = gradient.detach().clone(memory_format=torch.contiguous_format)
+        torch.distributed.all_reduce(total)
+        return total / torch.distributed.get_world_size()
+
+    def collect_alike(module, given, made):
+        if module.training and isinstance(module, torch.nn.modules.batchnorm._BatchNorm):
+            for figure in (module.running_mean, module.running_var):
+                if figure is not None:
+                    torch.distributed.broadcast(figure, 0)
+
+    for parameter in [each for group in optimizer.param_groups for each in group["params"]]:
+        first = parameter.detach().to({cards.current}).contiguous()
+        torch.distributed.broadcast(first, 0)
+        parameter.data.copy_(first)
+        is_trained = parameter.requires_grad
+        parameter.requires_grad_(True).register_hook(average)
+        parameter.requires_grad_(is_trained)
+    torch.nn.modules.module.register_module_forward_hook(collect_alike)
+    return optimizer
+'''
+
+
 def agreement_helper(cards: Cards) -> str:
     """Lets all processes decide alike."""
     return f'''\
 def in_any_process(condition):
     """Whether something holds in at least one process."""
+    if not torch.distributed.is_initialized():
+        return bool(condition)
     found = torch.as_tensor(bool(condition)).to({cards.current}, torch.float32)
     torch.distributed.all_reduce(found)
     return found.item() > 0

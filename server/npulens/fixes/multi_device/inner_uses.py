@@ -11,7 +11,6 @@ from collections.abc import Iterator
 
 from npulens.fixes.multi_device.models import Aliases
 from npulens.fixes.multi_device.reading import Reading, last_name
-from npulens.fixes.scripts import UnclearError
 from npulens.syntax.bindings import Function
 from npulens.syntax.walking import nodes_below
 
@@ -43,17 +42,12 @@ def inner_uses(reading: Reading, aliases: Aliases) -> Iterator[ast.expr]:
     """The expressions that hold a wrapped model and stand for the model in it.
 
     Raises:
-        UnclearError: Something goes around the wrapper, or a function is given other models too.
+        UnclearError: Something goes around the wrapper.
     """
     for node in reading.flow.places:
         if isinstance(node, ast.expr) and aliases.is_wrapped(node):
             if not _is_inner(reading, node):
                 continue
-            variable = reading.flow.variable(node)
-            if variable in aliases.mixed:
-                function = getattr(variable.owner, "name", "")
-                line = aliases.mixed[variable].lineno
-                raise UnclearError(line, "distributed.another-model", function=function)
             yield node
 
 
@@ -105,8 +99,8 @@ def _require_outside_training(reading: Reading, node: ast.expr, call: ast.AST) -
     if (
         isinstance(reading.parents[call], ast.Call) or isinstance(call, ast.Call)
     ) and reading.trains_at(node):
-        source = reading.script.source(node)
-        raise UnclearError(node.lineno, "distributed.around-the-wrapper", code=source)
+        source = reading.source(node)
+        raise reading.unclear(node, "distributed.around-the-wrapper", code=source)
 
 
 def _given(reading: Reading, call: ast.Call) -> bool:
@@ -147,13 +141,9 @@ def _methods(reading: Reading, node: ast.Attribute) -> Iterator[Function]:
         if not isinstance(value.node, ast.Call):
             continue
         owner = reading.flow.class_made(value.node)
-        if owner is None:
-            imported = reading.imported(value.node)
-            found = None if imported is None else reading.definition(imported)
-            owner = found if isinstance(found, ast.ClassDef) else None
-        for each in owner.body if owner is not None else ():
-            if isinstance(each, Function) and each.name == node.attr:
-                yield each
+        method = None if owner is None else reading.program.method(owner, node.attr)
+        if method is not None:
+            yield method
 
 
 _HARMLESS = frozenset({"parameters", "train", "eval", "modules", "size"})

@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from npulens.fixes.multi_device.plan import DirectLoader, Epoch
-from npulens.fixes.multi_device.reading import Reading, last_name
+from npulens.fixes.multi_device.reading import Reading, last_name, starts_before
 from npulens.fixes.scripts import UnclearError
-from npulens.syntax.bindings import Function
 from npulens.syntax.walking import nodes_below
 from npulens.training.flow import ITERATING, Value
 from npulens.training.participants import Source, is_loader, sources
@@ -58,13 +57,13 @@ def training_loaders(reading: Reading) -> Loaders:
             made[value.node] = None
             call = value.node
             assert isinstance(call, ast.Call)
-            _require_map_style(reading, call)
-            simple = _direct(reading, call) if is_loader(call, reading.flow) else None
+            _require_own_iteration(reading, call)
+            simple = _direct(reading, call)
             if simple is not None and not _is_shared(reading, value):
                 direct[call] = simple
                 divided[call] = None
                 continue
-            if is_loader(call, reading.flow) and not _is_shared(reading, value):
+            if not _is_shared(reading, value):
                 rebuilt[call] = None
                 divided[call] = None
                 continue
@@ -79,38 +78,32 @@ def training_loaders(reading: Reading) -> Loaders:
 
 
 def _may_be_loader(reading: Reading, value: Value) -> bool:
-    """Whether it is a call of `DataLoader`, or of a function of the project that makes one."""
-    call = value.node
-    if not isinstance(call, ast.Call):
-        return False
-    if is_loader(call, reading.flow):
-        return True
-    name = reading.imported(call)
-    definition = None if name is None else reading.definition(name)
-    if definition is None or name is None:
-        return False
-    tree = reading.other_module(name.rpartition(".")[0])
-    names = {last_name(n.func) for n in nodes_below(tree or definition) if isinstance(n, ast.Call)}
-    return "DataLoader" in names and isinstance(definition, Function)
+    """Whether it is a call that makes a `DataLoader`."""
+    return is_loader(value.node, reading.flow)
 
 
-def _require_map_style(reading: Reading, call: ast.Call) -> None:
-    """See that samplers can divide what is loaded.
+def _require_own_iteration(reading: Reading, call: ast.Call) -> None:
+    """See that a loader made anew gives the same batches.
 
     Raises:
-        UnclearError: A class of the file yields samples by itself.
+        UnclearError: A class of the project that is derived from `DataLoader` makes its own.
     """
-    if not is_loader(call, reading.flow):
-        return
-    for node in reading.script.tree.body:
-        if isinstance(node, ast.ClassDef) and any(
-            last_name(base) == "IterableDataset" for base in node.bases
-        ):
-            raise UnclearError(node.lineno, "distributed.iterable-dataset")
+    made = reading.flow.class_made(call)
+    method = None if made is None else reading.program.method(made, "__iter__")
+    if method is not None:
+        raise reading.unclear(method, "distributed.own-iteration")
 
 
 def _direct(reading: Reading, call: ast.Call) -> DirectLoader | None:
-    """How a sampler is put into a call of `DataLoader`; `None` if that takes more than a look."""
+    """How a sampler is put into a call of `DataLoader`; `None` if that takes more than a look.
+
+    What other files make is made anew: other scripts may run them, in one process. So is what may
+    come from an `IterableDataset`, which takes no sampler.
+    """
+    if reading.script_of(call) is not reading.script or reading.flow.class_made(call) is not None:
+        return None
+    if _has_iterable_data(reading):
+        return None
     if any(isinstance(a, ast.Starred) for a in call.args):
         return None
     if any(k.arg is None for k in call.keywords):
@@ -128,6 +121,12 @@ def _direct(reading: Reading, call: ast.Call) -> DirectLoader | None:
     if order is not None and not isinstance(order, ast.Constant) and not _is_plain(order):
         return None
     return DirectLoader(call, dataset, shuffle, order)
+
+
+def _has_iterable_data(reading: Reading) -> bool:
+    """Whether a class of the program yields samples by itself."""
+    classes = (n for s in reading.scripts for n in nodes_below(s) if isinstance(n, ast.ClassDef))
+    return any(last_name(base) == "IterableDataset" for each in classes for base in each.bases)
 
 
 def _is_simple(node: ast.expr) -> bool:
@@ -172,7 +171,7 @@ def _definitions(reading: Reading, source: Source) -> Iterator[ast.expr | tuple[
         if variable is None:
             inner = [value.node for value in flow.behind(Value(node)) if not value.path]
             if isinstance(node, ast.Subscript):
-                raise UnclearError(node.lineno, "distributed.loader-elsewhere")
+                raise reading.unclear(node, "distributed.loader-elsewhere")
             if isinstance(node, ast.Call) and flow.functions_run(node):
                 yield from _from_function(reading, node)
             elif inner or not _may_be_loader(reading, Value(node)):
@@ -188,7 +187,7 @@ def _definitions(reading: Reading, source: Source) -> Iterator[ast.expr | tuple[
                 if any(_may_be_loader(reading, value) for value in origins):
                     yield each.statement, _written(variable.owner, variable.name)
             else:
-                raise UnclearError(each.statement.lineno, "distributed.loader-elsewhere")
+                raise reading.unclear(each.statement, "distributed.loader-elsewhere")
         if flow.is_parameter(variable):
             pending += flow.given(variable)
 
@@ -202,7 +201,7 @@ def _from_function(reading: Reading, call: ast.Call) -> Iterator[ast.expr]:
     if any(isinstance(v.node, ast.Call) and _may_be_loader(reading, v) for v in origins):
         yield call
         return
-    raise UnclearError(call.lineno, "distributed.loader-elsewhere")
+    raise reading.unclear(call, "distributed.loader-elsewhere")
 
 
 def _written(owner: ast.AST | None, name: str) -> str:
@@ -211,18 +210,38 @@ def _written(owner: ast.AST | None, name: str) -> str:
 
 def _no_loader(reading: Reading, step: StepLoop) -> UnclearError:
     loop = step.loop
-    line = loop.lineno
-    code = "while" if isinstance(loop, ast.While) else reading.script.source(loop.iter)
-    return UnclearError(line, "distributed.no-loader-here", code=code.splitlines()[0])
+    code = "while" if isinstance(loop, ast.While) else reading.source(loop.iter)
+    return reading.unclear(loop, "distributed.no-loader-here", code=code.splitlines()[0])
 
 
 def epochs(reading: Reading, made: tuple[ast.expr, ...]) -> Iterator[Epoch]:
-    """The loops of steps before which samplers are told the epoch."""
+    """The statements before which samplers are told the epoch: loops of steps, and `iter`."""
     for step in reading.training.steps:
+        for node in (part for statement in step.loop.body for part in nodes_below(statement)):
+            if isinstance(node, ast.Call) and last_name(node.func) == "iter" and node.args:
+                statement = reading.place(node).statements[-1]
+                for written in _written_here(reading, node.args[0], step.loop, made):
+                    yield Epoch(statement, written, None)
         if not step.outer_loops or isinstance(step.loop, ast.While):
             continue
         for written in dict.fromkeys(_written_here(reading, step.loop.iter, step.loop, made)):
-            yield Epoch(step.loop, written, _counter(reading, step))
+            at = _rebound(reading, step.loop, written) or step.loop
+            yield Epoch(at, written, _counter(reading, step))
+
+
+def _rebound(reading: Reading, loop: ast.stmt, written: str) -> ast.stmt | None:
+    """`loader = tqdm(loader)` before a loop: behind it, the name has no sampler any more."""
+    for node, place in reading.flow.places.items():
+        if (
+            isinstance(node, ast.Assign)
+            and place.function is reading.place(loop).function
+            and place.loops == reading.place(loop).loops
+            and starts_before(node, loop)
+            and [ast.unparse(target) for target in node.targets] == [written]
+            and _iterates(node.value)
+        ):
+            return node
+    return None
 
 
 def _written_here(
@@ -245,7 +264,7 @@ def _written_here(
             behind = list(reading.flow.behind(Value(each)))
             is_bar = all(_iterates(v.node) for v in behind) and bool(behind)
             if not is_bar:
-                yield reading.script.source(each)
+                yield reading.source(each)
                 continue
         pending += [value.node for value in reading.flow.behind(Value(each))]
 

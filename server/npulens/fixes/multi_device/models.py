@@ -17,7 +17,13 @@ from npulens.fixes.scripts import UnclearError
 from npulens.syntax.bindings import Function
 from npulens.syntax.walking import nodes_below
 from npulens.training.flow import Value, Variable
-from npulens.training.participants import base_of, holders, trained_models
+from npulens.training.participants import (
+    base_of,
+    holders,
+    models_of,
+    trained_models,
+    without_model,
+)
 
 _KEEPS_NOTHING = re.compile(
     r"optim|sched|ema|averag|deepcopy|summary|flops|param|size|count|watch|scaler|info|clip|save|load"
@@ -46,12 +52,16 @@ def trained_variables(reading: Reading, wanted: str | None) -> list[Trained]:
     """
     flow = reading.flow
     found: dict[Variable, ast.expr] = {}
+    for update in reading.training.updates:
+        if wanted is None and not models_of(update, flow):
+            raise reading.unclear(update.site.node, "distributed.no-trained-model")
+        if wanted is None and (other := without_model(update, flow)) is not None:
+            raise reading.unclear(other, "distributed.not-held", code=reading.source(other))
     for node in trained_models(reading.training, flow):
         held = holders(node, flow)
         if not held:
-            raise UnclearError(
-                node.lineno, "distributed.not-held", code=reading.script.source(base_of(node, flow))
-            )
+            code = reading.source(base_of(node, flow))
+            raise reading.unclear(node, "distributed.not-held", code=code)
         for variable in held:
             found.setdefault(variable, node)
     if wanted is not None:
@@ -59,7 +69,7 @@ def trained_variables(reading: Reading, wanted: str | None) -> list[Trained]:
         for variable, node in found.items():
             if all(variable != each.variable for each in named):
                 code = variable.name
-                raise UnclearError(node.lineno, "distributed.second-model", code=code)
+                raise reading.unclear(node, "distributed.second-model", code=code)
         return named
     if not found:
         raise UnclearError(1, "distributed.no-trained-model")
@@ -78,8 +88,8 @@ def _named(reading: Reading, name: str, found: dict[Variable, ast.expr]) -> Trai
     for variable, definitions in reading.flow.definitions.items():
         if variable.name == name.removeprefix("self."):
             return Trained(variable, definitions[0].value.node)
-    line = next((node.lineno for node in found.values()), 1)
-    raise UnclearError(line, "distributed.no-variable", model=name)
+    first = next(iter(found.values()), reading.script.tree)
+    raise reading.unclear(first, "distributed.no-variable", model=name)
 
 
 def wrapping_of(reading: Reading, trained: Trained) -> Wrapping:
@@ -93,20 +103,20 @@ def wrapping_of(reading: Reading, trained: Trained) -> Wrapping:
     function = reading.place(made[-1]).function
     others = [s for s in made if reading.place(s).function is not function]
     if others:
-        raise UnclearError(others[0].lineno, "distributed.several-functions", model=variable.name)
+        raise reading.unclear(others[0], "distributed.several-functions", model=variable.name)
     text = f"self.{variable.name}" if isinstance(variable.owner, ast.ClassDef) else variable.name
     leads = sorted(_leads(reading, variable, function, made), key=start_of)
     if not leads:
         if not isinstance(variable.owner, ast.ClassDef) or function is None:
-            raise UnclearError(seen.lineno, "distributed.never-trained", model=variable.name)
+            raise reading.unclear(seen, "distributed.never-trained", model=variable.name)
         last = function.body[-1]
         at = Insertion(last, not isinstance(last, ast.Return))
     else:
         at = Insertion(_statement_for(reading, leads[0], made))
         late = [s for s in made if starts_before(at.statement, s)]
         if late:
-            raise UnclearError(
-                at.statement.lineno,
+            raise reading.unclear(
+                at.statement,
                 "distributed.trains-before",
                 model=variable.name,
                 line=late[-1].lineno,
@@ -123,11 +133,11 @@ def _made(reading: Reading, trained: Trained) -> list[ast.stmt]:
         if not isinstance(d.value.node, ast.Constant) and not _is_switched(d.value.node)
     ]
     if not definitions:
-        raise UnclearError(seen.lineno, "distributed.not-made", model=variable.name)
+        raise reading.unclear(seen, "distributed.not-made", model=variable.name)
     for each in definitions:
         if not isinstance(each.value.node, (ast.Call, ast.Name, ast.Attribute, ast.IfExp)):
-            raise UnclearError(
-                each.statement.lineno, "distributed.not-made-by-call", model=variable.name
+            raise reading.unclear(
+                each.statement, "distributed.not-made-by-call", model=variable.name
             )
     made = [each.statement for each in definitions]
     functions = {reading.place(each).function for each in made}
@@ -371,6 +381,6 @@ def parallel_calls(reading: Reading) -> list[tuple[ast.Call, ast.expr]]:
         named = [k.value for k in call.keywords if k.arg == "module"]
         model = call.args[0] if call.args else next(iter(named), None)
         if model is None or isinstance(model, ast.Starred):
-            raise UnclearError(call.lineno, "distributed.form-of-wrapping")
+            raise reading.unclear(call, "distributed.form-of-wrapping")
         found.append((call, model))
     return found

@@ -22,6 +22,12 @@ def inner_model(node: cst.BaseExpression) -> cst.BaseExpression:
     return cst.Attribute(node, cst.Name("module"))
 
 
+def perhaps_inner_model(node: cst.BaseExpression) -> cst.BaseExpression:
+    """`model` becomes the model in it, or itself if it is no wrapper."""
+    text = text_of(node)
+    return parsed(f'getattr({text}, "module", {text})')
+
+
 def called(function: str, *more: str) -> Change:
     """`x` becomes `function(x, more)`."""
 

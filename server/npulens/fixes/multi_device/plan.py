@@ -1,4 +1,4 @@
-"""What is to be changed in a script: nodes of its tree and the roles they have."""
+"""What is to be changed in a program: nodes of its trees and the roles they have."""
 
 import ast
 from typing import NamedTuple
@@ -90,16 +90,19 @@ class Figure(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """All changes of a script.
+    """All changes of a program.
 
     Attributes:
+        averaged: Calls that make an optimizer that is given averages, where nothing is wrapped.
         parallel: Calls of `DataParallel`, each with the model that it is given.
         without_module: `model.module` where `model` is not wrapped yet.
         classes: Where the class `DataParallel` is named and not called.
         rebuilt: Expressions whose value is a loader, to be made anew for each process.
         reassigned: Where variables are assigned a loader made anew: behind what, and how written.
         inner: Expressions for which the model inside of the wrapper is meant.
+        mixed: Those of them that may be a model without a wrapper, too.
         first_only: Statements that the first process alone runs.
+        loads: Statements that read what the first process has saved by then.
         quiet: Calls of progress bars.
         opened: The path that a call of `open` writes to.
         recorded: Calls that start a record at a service, which others have disabled.
@@ -113,6 +116,7 @@ class Plan(NamedTuple):
 
     entry: Entry
     wrappings: tuple[Wrapping, ...]
+    averaged: tuple[ast.Call, ...]
     parallel: tuple[tuple[ast.Call, ast.expr], ...]
     without_module: tuple[ast.Attribute, ...]
     classes: tuple[ast.expr, ...]
@@ -121,7 +125,9 @@ class Plan(NamedTuple):
     reassigned: tuple[tuple[ast.stmt, str], ...]
     epochs: tuple[Epoch, ...]
     inner: tuple[ast.expr, ...]
+    mixed: frozenset[ast.expr]
     first_only: tuple[ast.stmt, ...]
+    loads: tuple[ast.stmt, ...]
     quiet: tuple[ast.Call, ...]
     opened: tuple[ast.expr, ...]
     recorded: tuple[ast.Call, ...]

@@ -5,22 +5,19 @@ import re
 from collections.abc import Iterator
 from itertools import chain
 
+from npulens.fixes.multi_device.averaging import TrainedModels, trained_together
 from npulens.fixes.multi_device.entry import entry_of
 from npulens.fixes.multi_device.figures import Figures
-from npulens.fixes.multi_device.first_process import first_process, inside_alone
-from npulens.fixes.multi_device.inner_uses import inner_uses
+from npulens.fixes.multi_device.first_process import loads_behind
 from npulens.fixes.multi_device.loaders import epochs, training_loaders
 from npulens.fixes.multi_device.models import (
-    Aliases,
     parallel_calls,
     parallel_classes,
-    trained_variables,
     unwrapped_modules,
-    wrapping_of,
 )
-from npulens.fixes.multi_device.plan import Plan, Wrapping
-from npulens.fixes.multi_device.reading import OtherModule, Reading, last_name
-from npulens.fixes.scripts import Script, UnclearError
+from npulens.fixes.multi_device.plan import Plan
+from npulens.fixes.multi_device.reading import Reading, last_name
+from npulens.fixes.scripts import UnclearError
 from npulens.syntax.meanings import Qualified, resolve_name
 from npulens.syntax.values import Name
 
@@ -28,6 +25,11 @@ _SEVERAL = re.compile(
     r"init_process_group|DistributedDataParallel|DistributedSampler|\blocal_rank\b|LOCAL_RANK"
     r"|\bspawn\(|\bAccelerator\b"
 )
+_STARTING = re.compile(
+    r"\binit_process_group\(|\bDistributedDataParallel\(|\bDistributedSampler\(|\bmp\.spawn\("
+    r"|\bAccelerator\("
+)
+"""The same in modules, which may know of processes that nobody starts."""
 _OTHER_WAYS = re.compile(
     r"^[^\n#]*\b(?P<library>deepspeed|horovod|colossalai)\b"
     r"|\bset_default_(?P<default>device|tensor_type)\((?![\"']cpu)(?=[^)\n]*(?:cuda|npu|device))",
@@ -36,45 +38,42 @@ _OTHER_WAYS = re.compile(
 _VISIBLE = ("CUDA_VISIBLE_DEVICES", "ASCEND_RT_VISIBLE_DEVICES")
 
 
-def plan_for(script: Script, model: str | None, other_module: OtherModule) -> tuple[Plan, Reading]:
+def plan_for(reading: Reading, model: str | None) -> Plan:
     """What is to be changed so that a script trains in one process for each card.
 
     Raises:
         UnclearError: It is not clear; the reason says what and where.
     """
-    _require_one_process(script.lines.text)
-    reading = Reading(script, other_module)
+    _require_one_process(reading)
     _require_steps(reading)
-    trained = trained_variables(reading, model)
     parallel = parallel_calls(reading)
     loaders = training_loaders(reading)
-    wrappings = [wrapping_of(reading, each) for each in trained]
-    aliases = Aliases(reading, wrappings)
-    inner = dict.fromkeys(inner_uses(reading, aliases))
-    alone = first_process(reading, aliases)
-    inner.update(dict.fromkeys(inside_alone(reading, alone.only, aliases)))
-    _require_run(reading, aliases, wrappings)
+    models = trained_together(reading, model)
+    aliases, alone = models.aliases, models.alone
     figures = Figures(reading, loaders)
     entry = entry_of(
         reading,
         chain(
             (step.loop for step in reading.training.steps),
-            (w.at.statement for w in wrappings),
+            (w.at.statement for w in models.wrappings),
+            models.averaged,
             loaders.made,
         ),
     )
     return Plan(
         entry=entry,
-        wrappings=tuple(wrappings),
+        wrappings=models.wrappings,
+        averaged=models.averaged,
         parallel=tuple(parallel),
-        without_module=tuple(unwrapped_modules(reading, aliases)) if parallel else (),
+        without_module=tuple(_without_module(reading, models)) if parallel else (),
         classes=tuple(parallel_classes(reading, parallel)),
         direct=loaders.direct,
         rebuilt=loaders.rebuilt,
         reassigned=loaders.reassigned,
         epochs=tuple(epochs(reading, loaders.made)),
-        inner=tuple(inner),
+        inner=models.inner,
         first_only=alone.only,
+        loads=tuple(loads_behind(reading)),
         quiet=alone.quiet,
         opened=alone.opened,
         recorded=alone.recorded,
@@ -83,12 +82,35 @@ def plan_for(script: Script, model: str | None, other_module: OtherModule) -> tu
         agreed_figures=tuple(figures.of_schedulers()),
         agreed_conditions=tuple(figures.conditions()),
         removed=(*_choosing(reading), *_wrapping_itself(reading, parallel)),
-        logs=resolve_name(Name("logging"), script.module, None) == [Qualified("logging")],
-    ), reading
+        mixed=frozenset(n for n in models.inner if reading.flow.variable(n) in aliases.mixed),
+        logs=any(
+            resolve_name(Name("logging"), each.module, None) == [Qualified("logging")]
+            for each in reading.scripts.values()
+        ),
+    )
 
 
-def _require_one_process(text: str) -> None:
-    if several := _SEVERAL.search(text):
+def _require_one_process(reading: Reading) -> None:
+    """See that the program starts no processes of its own, where it is known to run.
+
+    Raises:
+        UnclearError: It does.
+    """
+    _require_no_words(reading.script.lines.text)
+    for function in reading.training.sites.reached:
+        script = reading.script_of(function)
+        if script is reading.script:
+            continue
+        try:
+            _require_no_words(script.source(function), _STARTING)
+        except UnclearError as error:
+            error.line += function.lineno - 1
+            error.path = script.path
+            raise
+
+
+def _require_no_words(text: str, starting: re.Pattern[str] = _SEVERAL) -> None:
+    if several := starting.search(text):
         raise UnclearError(_line_of(several), "distributed.chooses-device", code=several[0])
     if other := _OTHER_WAYS.search(text):
         if other["library"]:
@@ -105,39 +127,35 @@ def _line_of(found: re.Match[str]) -> int:
 def _require_steps(reading: Reading) -> None:
     training = reading.training
     if training.runs:
-        line = training.runs[0].site.node.lineno
-        raise UnclearError(line, "distributed.library-trains", library=training.runs[0].name)
+        run = training.runs[0]
+        raise reading.unclear(run.site.node, "distributed.library-trains", library=run.name)
     if not training.backwards:
         raise UnclearError(1, "distributed.no-training")
     if not training.steps:
-        raise UnclearError(training.backwards[0].site.node.lineno, "distributed.no-step")
+        raise reading.unclear(training.backwards[0].site.node, "distributed.no-step")
 
 
-def _require_run(reading: Reading, aliases: Aliases, wrappings: list[Wrapping]) -> None:
-    """See that steps of training call a wrapper, or hand it to what does.
-
-    Raises:
-        UnclearError: The model is trained by something that was given it unwrapped.
-    """
-    if not wrappings:
+def _without_module(reading: Reading, models: TrainedModels) -> Iterator[ast.Attribute]:
+    """`model.module` of what is no wrapper any more, or not yet."""
+    if models.wrappings:
+        yield from unwrapped_modules(reading, models.aliases)
         return
-    for node, _ in reading.calls():
-        if not reading.trains_at(node):
-            continue
-        if any(aliases.is_wrapped(each) for each in (node.func, *node.args)):
-            return
-        if any(aliases.is_wrapped(keyword.value) for keyword in node.keywords):
-            return
-    first = wrappings[0]
-    line = first.at.statement.lineno
-    raise UnclearError(line, "distributed.never-called", model=first.text)
+    for node in reading.flow.places:
+        if isinstance(node, ast.Attribute) and node.attr == "module":
+            is_asked = "hasattr(" in reading.source(reading.place(node).statements[-1])
+            if isinstance(node.value, (ast.Name, ast.Attribute)) and not is_asked:
+                yield node
 
 
 def _choosing(reading: Reading) -> tuple[ast.stmt, ...]:
     """The statements that choose a card, or those that the script sees: now the launcher does."""
     found: dict[ast.stmt, None] = {}
     for node, place in reading.flow.places.items():
-        if isinstance(node, ast.Assign) and any(_names_visible(t) for t in node.targets):
+        if (
+            isinstance(node, ast.Assign)
+            and any(_names_visible(t) for t in node.targets)
+            and getattr(node.value, "value", None) not in ("", "-1")  # no card at all
+        ):
             found[node] = None
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             call = node.value
@@ -153,7 +171,7 @@ def _choosing(reading: Reading) -> tuple[ast.stmt, ...]:
             and last_name(node.func) == "set_device"
             and not isinstance(place.statements[-1], ast.Expr)
         ):
-            raise UnclearError(node.lineno, "distributed.chooses-device", code="set_device")
+            raise reading.unclear(node, "distributed.chooses-device", code="set_device")
     return tuple(found)
 
 

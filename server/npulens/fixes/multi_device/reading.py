@@ -1,36 +1,56 @@
-"""A training script with all that the parts of a plan ask of it."""
+"""A program that trains with all that the parts of a plan ask of it."""
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 
-from npulens.fixes.scripts import Script
+from npulens.catalog.message_ids import MessageId
+from npulens.fixes.scripts import Script, UnclearError
 from npulens.syntax.bindings import Function
-from npulens.syntax.meanings import Qualified, qualified_names, resolve
+from npulens.syntax.meanings import qualified_names
 from npulens.syntax.walking import nodes_below, parents_below
-from npulens.training.flow import Flow
 from npulens.training.node_places import Loop, Place
-from npulens.training.training_script import TrainingScript, read_training
+from npulens.training.program import Program
+from npulens.training.training_script import read_program
 
 _NO_GRADIENT = re.compile(r"\b(?:no_grad|inference_mode)\b")
 
-OtherModule = Callable[[str], ast.Module | None]
-"""From the full name of a module of the project to its tree; `None` of all others."""
-
 
 class Reading:
-    """What is known of a script: its calls, its steps, where its values come from."""
+    """What is known of a script and its modules: calls, steps, where values come from.
 
-    def __init__(self, script: Script, other_module: OtherModule) -> None:
-        self.script = script
-        self.other_module = other_module
-        self.training: TrainingScript = read_training(script.tree, script.module)
-        self.flow = Flow(script.tree, script.module, self.training.sites)
+    Attributes:
+        script: The script that is started.
+        scripts: All files of the program, by their trees.
+    """
+
+    def __init__(self, program: Program, scripts: Mapping[ast.Module, Script]) -> None:
+        self.program = program
+        self.scripts = scripts
+        self.script = scripts[program.start.tree]
+        self.training, self.flow = read_program(program)
+
+    def script_of(self, node: ast.AST) -> Script:
+        """The file that a node stands in."""
+        return self.scripts[self.program.module_with[node].tree]
+
+    def source(self, node: ast.expr | ast.stmt) -> str:
+        """The text of a node."""
+        return self.script_of(node).source(node)
+
+    def unclear(self, node: ast.AST, name: MessageId, /, **values: object) -> UnclearError:
+        """Why a plan cannot be made, at a node."""
+        error = UnclearError(getattr(node, "lineno", 1), name, **values)
+        error.path = self.script_of(node).path
+        return error
 
     @cached_property
     def parents(self) -> dict[ast.AST, ast.AST]:
-        return parents_below(self.script.tree)
+        found: dict[ast.AST, ast.AST] = {}
+        for tree in self.scripts:
+            found.update(parents_below(tree))
+        return found
 
     @cached_property
     def step_loops(self) -> frozenset[Loop]:
@@ -64,33 +84,12 @@ class Reading:
         blocks = [s for s in place.statements if isinstance(s, (ast.With, ast.AsyncWith))]
         marks = [item.context_expr for block in blocks for item in block.items]
         marks += place.function.decorator_list if place.function is not None else []
-        return any(_NO_GRADIENT.search(self.script.source(mark)) for mark in marks)
+        return any(_NO_GRADIENT.search(self.source(mark)) for mark in marks)
 
     def names(self, node: ast.expr) -> list[str]:
         """The full names of what an expression may be in a library."""
         place = self.flow.places.get(node)
         return [] if place is None else qualified_names(node, place.scope)
-
-    def imported(self, call: ast.Call) -> str | None:
-        """The full name of what a call calls, if another module has it."""
-        place = self.flow.places.get(call)
-        found = [] if place is None else resolve(call.func, place.scope)
-        return next((v.name for v in found if isinstance(v, Qualified)), None)
-
-    def definition(self, name: str) -> Function | ast.ClassDef | None:
-        """A function or class of another module of the project."""
-        module, _, last = name.rpartition(".")
-        tree = self.other_module(module) if module else None
-        for node in tree.body if tree is not None else ():
-            if isinstance(node, (Function, ast.ClassDef)) and node.name == last:
-                return node
-            if isinstance(node, ast.ImportFrom) and any(
-                (a.asname or a.name) == last for a in node.names
-            ):
-                inner = f"{module}.{node.module}" if node.level else f"{node.module}"
-                original = next(a.name for a in node.names if (a.asname or a.name) == last)
-                return self.definition(f"{inner}.{original}") if inner != module else None
-        return None
 
     def calls(self) -> Iterator[tuple[ast.Call, Place]]:
         """All calls with their places, in the order of the source."""
@@ -99,7 +98,7 @@ class Reading:
                 yield node, place
 
     def is_elif(self, node: ast.stmt) -> bool:
-        return isinstance(node, ast.If) and self.script.source(node).startswith("elif")
+        return isinstance(node, ast.If) and self.source(node).startswith("elif")
 
 
 def last_name(node: ast.expr) -> str:

@@ -4,13 +4,14 @@ import ast
 
 import libcst as cst
 
-from npulens.fixes.multi_device.actions import Actions
+from npulens.fixes.multi_device.actions import HAS_OTHERS, Actions
 from npulens.fixes.multi_device.node_changes import (
     appended,
     argument,
     called,
     chosen,
     inner_model,
+    perhaps_inner_model,
     replaced,
     text_of,
     with_argument,
@@ -18,19 +19,18 @@ from npulens.fixes.multi_device.node_changes import (
     without,
 )
 from npulens.fixes.multi_device.plan import DirectLoader, Insertion, Plan
-from npulens.fixes.multi_device.transformer import IS_FIRST
 from npulens.fixes.scripts import Cards
 
 _RANK = 'local_rank = int(os.environ["LOCAL_RANK"])'
 _WRAPPER = "torch.nn.parallel.DistributedDataParallel"
 _SAMPLER = "torch.utils.data.distributed.DistributedSampler"
-_NOT_FIRST = "torch.distributed.get_rank() != 0"
 
 
 def join_and_leave(plan: Plan, actions: Actions, cards: Cards) -> None:
     """A process takes its card and joins the group, prints only if it is the first, and leaves."""
     entry = plan.entry
-    silence = f'if {_NOT_FIRST}:\n    sys.stdout = open(os.devnull, "w")\n'
+    actions.started.modules |= {"os", "sys", "torch"} | ({"logging"} if plan.logs else set())
+    silence = f'if {actions.started.is_not_first}:\n    sys.stdout = open(os.devnull, "w")\n'
     if plan.logs:
         silence += "    logging.disable(logging.WARNING)\n"
     actions.insert(Insertion(entry.first), _RANK, *cards.setup, silence)
@@ -41,25 +41,35 @@ def join_and_leave(plan: Plan, actions: Actions, cards: Cards) -> None:
 def wrap_models(plan: Plan, actions: Actions, cards: Cards) -> None:
     """Models are wrapped in `DistributedDataParallel`, on the card of the process."""
     for each in plan.wrappings:
-        is_here = plan.entry.function is None or each.function is plan.entry.function
+        is_started = actions.of(each.at.statement).is_started
+        is_here = is_started and plan.entry.function in (None, each.function)
         device = cards.of_process if is_here else cards.current
         index = "local_rank" if is_here else cards.number
         more = ", broadcast_buffers=False" if each.several_passes else ""
-        actions.insert(
-            each.at,
-            f"{each.text}.to({device})",
-            f"{each.text} = {_WRAPPER}({each.text}, device_ids=[{index}]{more})",
-        )
+        moved = f"{each.text}.to({device})"
+        wrapped = f"{each.text} = {_WRAPPER}({each.text}, device_ids=[{index}]{more})"
+        if is_started:
+            actions.insert(each.at, moved, wrapped)
+        else:
+            lines = f"if {HAS_OTHERS}:\n    {moved}\n    {wrapped}\n"
+            actions.insert(each.at, lines)
+
+
+def average_gradients(plan: Plan, actions: Actions) -> None:
+    """Gradients are those of all processes, where models are not wrapped."""
+    for call in plan.averaged:
+        actions.change(call, called("averaged_over_processes"), "torch")
+        actions.of(call).helpers.add("averaged_over_processes")
 
 
 def take_data_parallel_away(plan: Plan, actions: Actions) -> None:
     """`DataParallel(model)` becomes the model, which is wrapped where it is trained."""
     for call, model in plan.parallel:
-        actions.change(call, replaced(actions.script.source(model)))
+        actions.change(call, replaced(actions.source(model)))
     for node in plan.without_module:
         actions.change(node, _owner)
     for each in plan.classes:
-        actions.change(each, replaced(_WRAPPER))
+        actions.change(each, replaced(_WRAPPER), "torch")
 
 
 def _owner(node: cst.BaseExpression) -> cst.BaseExpression:
@@ -69,19 +79,21 @@ def _owner(node: cst.BaseExpression) -> cst.BaseExpression:
 def divide_loaders(plan: Plan, actions: Actions) -> None:
     """Loaders of steps get a `DistributedSampler`, or are made anew with one."""
     for each in plan.direct:
-        actions.change(each.call, _with_sampler(each, actions))
+        actions.change(each.call, _with_sampler(each, actions), "torch")
     for call in plan.rebuilt:
-        actions.change(call, called("loader_of_process"))
+        actions.change(call, called("loader_of_process"), "torch")
+        actions.of(call).helpers.add("loader_of_process")
     for statement, text in plan.reassigned:
         actions.insert(Insertion(statement, True), f"{text} = loader_of_process({text})")
+        actions.of(statement).helpers.add("loader_of_process")
 
 
 def _with_sampler(loader: DirectLoader, actions: Actions):  # type: ignore[no-untyped-def]
     """`shuffle=True` becomes `sampler=...`."""
-    dataset = actions.script.source(loader.dataset)
+    dataset = actions.source(loader.dataset)
     order = ", shuffle=False"
     if loader.order is not None:
-        said = actions.script.source(loader.order)
+        said = actions.source(loader.order)
         order = "" if said == "True" else f", shuffle={said}"
     sampler = f"sampler={_SAMPLER}({dataset}{order})"
 
@@ -116,29 +128,43 @@ def tell_epochs(plan: Plan, actions: Actions) -> None:
     for each in plan.epochs:
         sampler = f"{each.loader}.sampler"
         epoch = each.counter or f"{sampler}.epoch + 1"
-        actions.insert(Insertion(each.loop), f"{sampler}.set_epoch({epoch})")
+        line = f"{sampler}.set_epoch({epoch})"
+        if not actions.of(each.loop).is_started:
+            line = f'if hasattr({sampler}, "set_epoch"):\n    {line}\n'
+        actions.insert(Insertion(each.loop), line)
 
 
 def mean_inner_models(plan: Plan, actions: Actions) -> None:
     """`model.module`, where the wrapper does not have what is asked for."""
     for node in plan.inner:
-        actions.change(node, inner_model)
+        is_known = actions.of(node).is_started and node not in plan.mixed
+        actions.change(node, inner_model if is_known else perhaps_inner_model)
 
 
 def let_first_speak(plan: Plan, actions: Actions) -> None:
     """Saving, records and bars are those of the first process."""
     for statement in plan.first_only:
-        actions.guarded.add(actions.start(statement))
+        file = actions.of(statement)
+        file.guarded.add(file.start(statement))
+        file.modules.add("torch")
+    for statement in plan.loads:
+        is_started = actions.of(statement).is_started
+        line = "torch.distributed.barrier()"
+        actions.insert(
+            Insertion(statement), line if is_started else f"if {HAS_OTHERS}:\n    {line}\n"
+        )
     for call in plan.quiet:
-        actions.change(call, with_argument(f"disable={_NOT_FIRST}"))
+        actions.change(call, with_argument(f"disable={actions.of(call).is_not_first}"), "torch")
     for path in plan.opened:
-        actions.change(path, chosen("os.devnull", IS_FIRST))
+        is_first = actions.of(path).is_first
+        actions.change(path, chosen("os.devnull", is_first), "os", "torch")
     for call in plan.recorded:
-        actions.change(call, with_argument(f'mode=None if {IS_FIRST} else "disabled"'))
+        mode = f'mode=None if {actions.of(call).is_first} else "disabled"'
+        actions.change(call, with_argument(mode), "torch")
     for call in plan.folders:
         is_plain = getattr(call.func, "attr", getattr(call.func, "id", "")) == "mkdir" and call.args
         if is_plain and isinstance(call.func, (ast.Attribute, ast.Name)):
-            actions.change(call, with_function("os.makedirs"))
+            actions.change(call, with_function("os.makedirs"), "os")
         actions.change(call, with_argument("exist_ok=True"))
 
 
@@ -148,16 +174,20 @@ def reduce_figures(plan: Plan, actions: Actions) -> None:
         mean = ", mean=True" if each.mean else ""
         line = f"{each.name} = over_processes({each.name}{mean})"
         actions.insert(Insertion(each.loop, True), line)
+        actions.of(each.loop).helpers.add("over_processes")
     for node in plan.agreed_figures:
-        actions.change(node, called("over_processes", "mean=True"))
+        actions.change(node, called("over_processes", "mean=True"), "torch")
+        actions.of(node).helpers.add("over_processes")
     for node in plan.agreed_conditions:
-        actions.change(node, called("in_any_process"))
+        actions.change(node, called("in_any_process"), "torch")
+        actions.of(node).helpers.add("in_any_process")
 
 
 def let_launcher_choose(plan: Plan, actions: Actions) -> None:
     """Statements that choose a card go."""
     for statement in plan.removed:
-        actions.removed.add(actions.start(statement))
+        file = actions.of(statement)
+        file.removed.add(file.start(statement))
 
 
 def take_any_number_away(numbered, actions: Actions) -> None:  # type: ignore[no-untyped-def]
@@ -170,7 +200,7 @@ def take_any_number_away(numbered, actions: Actions) -> None:  # type: ignore[no
 
 
 def _without(actions: Actions, gone: ast.expr):  # type: ignore[no-untyped-def]
-    source = actions.script.source(gone)
+    source = actions.source(gone)
 
     def change(node: cst.BaseExpression) -> cst.BaseExpression:
         assert isinstance(node, cst.Call)

@@ -6,15 +6,14 @@ import libcst as cst
 from libcst import matchers
 from libcst.metadata import MetadataWrapper, PositionProvider
 
-from npulens.fixes.multi_device.actions import Actions, Position
+from npulens.fixes.multi_device.actions import FileActions, Position
 
 _DEFINITIONS = (cst.FunctionDef, cst.ClassDef)
 _ASKING = matchers.Name("device_count") | matchers.Name("is_available")
-IS_FIRST = "torch.distributed.get_rank() == 0"
 
 
-def transformed(text: str, actions: Actions) -> str:
-    """The text of a script with all that is asked for done to it."""
+def transformed(text: str, actions: FileActions) -> str:
+    """The text of a file with all that is asked for done to it."""
     module = cst.parse_module(text)
     wrapper = MetadataWrapper(module, unsafe_skip_copy=True)
     return wrapper.visit(_Pass(actions, module)).code
@@ -25,7 +24,7 @@ class _Pass(cst.CSTTransformer):
 
     METADATA_DEPENDENCIES = (PositionProvider,)
 
-    def __init__(self, actions: Actions, module: cst.Module) -> None:
+    def __init__(self, actions: FileActions, module: cst.Module) -> None:
         super().__init__()
         self._actions = actions
         self._module = module
@@ -105,7 +104,7 @@ class _Pass(cst.CSTTransformer):
             if isinstance(last, _Guard):
                 body[-1] = last.with_more(statement)
             else:
-                guard = _Guard.around(statement)
+                guard = _Guard.around(statement, actions.is_first)
                 body += _led(before, guard)
         elif start in actions.removed:
             body += _led(before, statement)[: len(before)]
@@ -175,10 +174,10 @@ class _Guard(cst.If):
     """What the first process alone runs."""
 
     @classmethod
-    def around(cls, statement: cst.BaseStatement) -> "_Guard":
+    def around(cls, statement: cst.BaseStatement, condition: str) -> "_Guard":
         lines = getattr(statement, "leading_lines", ())
         plain = statement.with_changes(leading_lines=())
-        return cls(cst.parse_expression(IS_FIRST), cst.IndentedBlock([plain]), leading_lines=lines)
+        return cls(cst.parse_expression(condition), cst.IndentedBlock([plain]), leading_lines=lines)
 
     def with_more(self, statement: cst.BaseStatement) -> "_Guard":
         return self.with_changes(body=cst.IndentedBlock([*self.body.body, statement]))

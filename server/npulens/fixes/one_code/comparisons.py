@@ -36,11 +36,17 @@ class Comparisons(TensorTypes):
         subject = right if literal in nodes_below(left) else left
         if isinstance(node.ops[0], (ast.In, ast.NotIn)):
             self._membership(node, literal, right, opposite)
-        elif not self._distinguishes_others(node):
-            is_device = literal not in operands
-            text = self._script.source(subject) + (".type" if is_device else "")
+            return
+        is_device = literal not in operands
+        text = self._script.source(subject) + (".type" if is_device else "")
+        if not self._distinguishes_others(node):
             self._replace(node, f'{text} {opposite} "cpu"', literal)
             self.is_sure &= not is_device and _is_type(subject)
+        elif others := self._others_beside(node):
+            listed = ", ".join(f'"{each}"' for each in ("cpu", *sorted(others)))
+            negated = "not in" if opposite == "!=" else "in"
+            self._replace(node, f"{text} {negated} ({listed})", literal)
+            self.is_sure = False
 
     def _membership(
         self, node: ast.Compare, literal: ast.Constant, right: ast.expr, opposite: str
@@ -96,17 +102,29 @@ class Comparisons(TensorTypes):
             return node in self._distinguishing
         return any(map(_names_other, nodes_below(node)))
 
+    def _others_beside(self, node: ast.Compare) -> frozenset[str]:
+        """The others that are checked for beside a condition; none if it asks for one itself."""
+        owner: ast.AST = node
+        while not isinstance(owner, ast.stmt):
+            owner = self._owners[owner]
+        if not isinstance(owner, ast.If) or any(map(_names_other, nodes_below(owner.test))):
+            return frozenset()
+        return self._distinguishing.get(owner, frozenset())
+
     @cached_property
-    def _distinguishing(self) -> set[ast.stmt]:
-        """Each `if`, with its `elif`, in a block where one checks for others."""
-        found: set[ast.stmt] = set()
+    def _distinguishing(self) -> dict[ast.stmt, frozenset[str]]:
+        """Each `if`, with its `elif`, in a block where one checks for others; and these."""
+        found: dict[ast.stmt, frozenset[str]] = {}
         for block in self._blocks.values():
             if block.at:
                 continue  # its first statement has come with it
             chains = [list(_chain(each)) for each in block.body if isinstance(each, ast.If)]
-            tests = (each.test for chain in chains for each in chain)
-            if any(_names_other(part) for test in tests for part in nodes_below(test)):
-                found.update(each for chain in chains for each in chain)
+            statements = [each for chain in chains for each in chain]
+            parts = (part for each in statements for part in nodes_below(each.test))
+            constants = (part for part in parts if isinstance(part, ast.Constant))
+            others = frozenset(text_of(each) for each in constants if _names_other(each))
+            if others:
+                found.update(dict.fromkeys(statements, others))
         return found
 
 

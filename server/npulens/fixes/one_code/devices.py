@@ -2,7 +2,7 @@
 
 import ast
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from npulens.catalog.model import Edit, TorchVersion
@@ -255,7 +255,8 @@ class Devices:
     def _introduced(self, around: list[ast.AST], scope: Scope) -> Device | None:
         """The variable that is introduced behind the imports of the module."""
         index = next(i for i, s in enumerate(self._tree.body) if s in around)
-        if not any(map(_imports_torch, self._tree.body[:index])):
+        before = self._tree.body[:index]
+        if not any(map(imports_torch, before)) and first_import(self._tree, before) is None:
             return None
         self.is_free &= not is_bound(self._name, scope)
         if self._first_use is None or index < self._first_use:
@@ -275,13 +276,19 @@ def _binds(node: ast.Global | ast.ImportFrom, name: str) -> bool:
     return name in names or ("*" in names and name == NAMES[0])
 
 
-def _imports_torch(statement: ast.stmt) -> bool:
-    """Whether a statement of the module, under no condition, imports torch or a part of it."""
+def imports_torch(statement: ast.AST) -> bool:
+    """Whether a statement imports torch or a part of it."""
     if isinstance(statement, ast.ImportFrom):
         names = [statement.module or ""] if not statement.level else []
     else:
         names = [a.name for a in statement.names] if isinstance(statement, ast.Import) else []
     return any(name.partition(".")[0] == "torch" for name in names)
+
+
+def first_import(tree: ast.Module, before: Iterable[ast.stmt]) -> ast.Import | None:
+    """The import in front of which a module imports torch that does so nowhere, if it may."""
+    first = next((s for s in before if isinstance(s, ast.Import)), None)
+    return None if any(map(imports_torch, nodes_below(tree))) else first
 
 
 def _names(node: ast.AST, name: str) -> bool:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from npulens.catalog.model import Edit, TorchVersion
 from npulens.fixes.distributed import DATA_PARALLEL
-from npulens.fixes.one_code.devices import NAMES
+from npulens.fixes.one_code.devices import NAMES, first_import, imports_torch
 from npulens.fixes.one_code.neutral_functions import CUDA
 from npulens.fixes.one_code.rewritten_places import places_of
 from npulens.fixes.one_code.vendor_arms import VendorArms
@@ -81,18 +81,15 @@ def rewritten(
 
 
 def _import(script: Script) -> Edit | None:
-    """`import torch` before the first import of something of it, where nothing has that name."""
+    """`import torch` before the first import of something of it, else before the first of all.
+
+    Not where something has that name, or a function imports it when it is called.
+    """
     if is_bound("torch", script.module):
         return None
-    for statement in script.tree.body:
-        names: list[str] = []
-        if isinstance(statement, ast.Import):
-            names = [alias.name for alias in statement.names]
-        elif isinstance(statement, ast.ImportFrom) and not statement.level:
-            names = [statement.module or ""]
-        if any(name.partition(".")[0] == "torch" for name in names):
-            return script.line_before(statement, ("import torch",))
-    return None
+    first = next(filter(imports_torch, script.tree.body), None)
+    first = first or first_import(script.tree, script.tree.body)
+    return None if first is None else script.line_before(first, ("import torch",))
 
 
 def _torch_names(tree: ast.Module) -> Iterator[str]:

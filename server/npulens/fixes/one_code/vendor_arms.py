@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from npulens.catalog.model import Edit
+from npulens.fixes.one_card import wrapped_models
 from npulens.fixes.one_code.neutral_functions import CUDA, STEP
 from npulens.fixes.one_code.neutral_strings import Strings
 from npulens.fixes.one_code.vocabulary import CALLED, neutral
@@ -151,6 +152,8 @@ class VendorArms(Strings):
             return
         test = self._check_of_cards(node)
         device = None if test is None else self._devices.at(test, scope)
+        if test is None:
+            self._wrapped_for_cuda(node, scope)
         if test is None or device is None:
             return
         self.places.add(self._span(node.func))
@@ -165,6 +168,28 @@ class VendorArms(Strings):
         arm = f'{device.kind} == "cuda" and {before}'
         self.edits.append(Edit(Span(span.start, span.start), arm))
         self.edits.append(Edit(Span(span.end, span.end), behind))
+
+    def _wrapped_for_cuda(self, node: ast.Call, scope: Scope) -> None:
+        """`nn.DataParallel(m) if device.type == "cuda" else m`, if `m` does without the wrapper."""
+        tests = (part for test in self._leading_to(node) for part in nodes_below(test))
+        if any(self._is_found(part) for part in tests if isinstance(part, ast.expr)):
+            return  # it is an arm for CUDA already
+        model = self._models.get(node)
+        device = None if model is None else self._devices.at(node, scope)
+        if device is None or not isinstance(model, (ast.Name, ast.Attribute)):
+            return
+        span, text = self._span(node), self._script.source(model)
+        is_value = isinstance(self._owners.get(node), ast.Assign)
+        before, behind = ("", "") if is_value else ("(", ")")
+        arm = f' if {device.kind} == "cuda" else {text}{behind}'
+        self.places.add(self._span(node.func))
+        self.is_sure = False
+        self.edits.append(Edit(Span(span.start, span.start), before))
+        self.edits.append(Edit(Span(span.end, span.end), arm))
+
+    @cached_property
+    def _models(self) -> dict[ast.Call, ast.expr]:
+        return {each.call: each.model for each in wrapped_models(self._script)}
 
     def _check_of_cards(self, node: ast.AST) -> ast.expr | None:
         """The condition on the number of cards around a node, if there is one."""

@@ -1,4 +1,4 @@
-"""Code lenses: how far the migration of a file is, and what hurts in functions."""
+"""Code lenses: how far the migration of a file is, what hurts in functions, and their shapes."""
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
@@ -8,7 +8,7 @@ from lsprotocol import types
 from npulens.catalog.messages import message, message_of, plural
 from npulens.catalog.model import Language
 from npulens.lsp.requests.commands import MIGRATE_FILE, RANK_SHAPES
-from npulens.lsp.session.engine import Analysis
+from npulens.lsp.session.engine import Analysis, OpenDocument
 from npulens.lsp.session.language_server import NpulensServer
 from npulens.shapes.ranking.findings import reached
 from npulens.shapes.ranking.hotspots import Ranked
@@ -17,6 +17,7 @@ from npulens.text.spans import Span
 from npulens.workspace.settings.configuration import is_selected
 from npulens.workspace.settings.problems import counts_of
 
+_LONGEST = 120
 _FIRST_LINE = types.Range(types.Position(0, 0), types.Position(0, 0))
 
 
@@ -79,6 +80,16 @@ def _counted(found: Sequence[Ranked], language: Language) -> str:
     return message_of("editor-lens", key, counts=shown).in_language(language)
 
 
+def shapes_of_functions(analysis: Analysis) -> Iterator[tuple[Span, str]]:
+    """The names of functions with the shapes that they take and give, where a size is known."""
+    for each in analysis.shapes.functions:
+        takes = [f"{name}: {shape}" for name, shape in each.takes]
+        gives = f"→ {each.gives}" if each.gives else ""
+        text = " ".join([", ".join(takes), gives]).strip()
+        if text:
+            yield each.span, text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
 def register(server: NpulensServer) -> None:
     """Show the state of files and functions."""
     session = server.session
@@ -87,20 +98,35 @@ def register(server: NpulensServer) -> None:
     async def code_lens(params: types.CodeLensParams) -> list[types.CodeLens] | None:
         uri = params.text_document.uri
         opened = session.of_document(uri)
-        if opened is None or not session.settings_of(session.folder_of(opened.path)).code_lens:
+        if opened is None:
+            return None
+        settings = session.settings_of(session.folder_of(opened.path))
+        if not (settings.code_lens or settings.shape_lens):
             return None
         analysis = await session.analysis(uri)
+        if analysis is not None and settings.shape_lens:
+            analysis = await session.with_names(analysis)
         if analysis is None:
             return None
-        language, view = analysis.terms.language, analysis.view
-        lenses = []
-        title = state_of(analysis, language) if uri == view.parts[0].uri else ""
-        if title:
-            command = types.Command(title, MIGRATE_FILE, arguments=[opened.uri])
-            lenses.append(types.CodeLens(_FIRST_LINE, command))
-        for span, shown in reported_functions(analysis, language):
-            place = view.locate(span, analysis.terms.encoding)
-            if place.part.uri == uri:
-                command = types.Command(shown, RANK_SHAPES, arguments=[opened.uri])
-                lenses.append(types.CodeLens(place.range, command))
-        return lenses or None
+        found = [*_of_migration(analysis, opened, uri)] if settings.code_lens else []
+        if settings.shape_lens:
+            for span, shown in shapes_of_functions(analysis):
+                place = analysis.view.locate(span, analysis.terms.encoding)
+                if place.part.uri == uri:
+                    # It only tells: there is nothing to be done by a click.
+                    found.append(types.CodeLens(place.range, types.Command(shown, "")))
+        return found or None
+
+
+def _of_migration(analysis: Analysis, opened: OpenDocument, uri: str) -> Iterator[types.CodeLens]:
+    """The state of a file and of its functions."""
+    language, view = analysis.terms.language, analysis.view
+    title = state_of(analysis, language) if uri == view.parts[0].uri else ""
+    if title:
+        command = types.Command(title, MIGRATE_FILE, arguments=[opened.uri])
+        yield types.CodeLens(_FIRST_LINE, command)
+    for span, shown in reported_functions(analysis, language):
+        place = view.locate(span, analysis.terms.encoding)
+        if place.part.uri == uri:
+            command = types.Command(shown, RANK_SHAPES, arguments=[opened.uri])
+            yield types.CodeLens(place.range, command)

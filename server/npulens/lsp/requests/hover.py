@@ -18,10 +18,11 @@ from npulens.checks.names_at import NameAt, names_at
 from npulens.fixes.one_code.vocabulary import neutral_name
 from npulens.fixes.written_lines import writes_module, written_lines
 from npulens.fused.patterns import read_patterns
-from npulens.lsp.requests.shape_paths import paths_at
+from npulens.lsp.requests.shape_paths import paths_at, shape_at
 from npulens.lsp.session.engine import Analysis, OpenDocument
 from npulens.lsp.session.language_server import NpulensServer
 from npulens.lsp.session.rule_pages import page_uri
+from npulens.lsp.session.run_diagnostics import ShapesByName
 from npulens.syntax.words import word_at
 from npulens.text.kinds import Kind
 from npulens.text.spans import Span
@@ -30,8 +31,17 @@ from npulens.verdicts.reason_wording import shortened, why_settled
 _MOST_FINDINGS = 3
 
 
-def hover_at(opened: OpenDocument, analysis: Analysis, offset: int) -> tuple[str, Span] | None:
-    """A text in Markdown and what it is about, `None` if nothing is known at a place."""
+def hover_at(
+    opened: OpenDocument, analysis: Analysis, offset: int, seen: ShapesByName
+) -> tuple[str, Span] | None:
+    """A text in Markdown and what it is about, `None` if nothing is known at a place.
+
+    Args:
+        opened: The document.
+        analysis: Its analysis, with the shapes of all names.
+        offset: The place.
+        seen: The shapes of the last run.
+    """
     language = analysis.terms.language
     here = [f for f in analysis.findings if f.span.start <= offset <= f.span.end]
     named = _named(opened, analysis, offset)
@@ -53,6 +63,10 @@ def hover_at(opened: OpenDocument, analysis: Analysis, offset: int) -> tuple[str
     if paths is not None:
         parts += paths[0]
         span = span or paths[1]
+    shape = shape_at(analysis, offset, seen)
+    if shape is not None:
+        parts.append(shape[0])
+        span = span or shape[1]
     return None if span is None else ("\n\n---\n\n".join(parts), span)
 
 
@@ -201,9 +215,12 @@ def register(server: NpulensServer) -> None:
         if opened is None or analysed is None:
             return None
         analysis, part = analysed
+        if analysis.view.document.kind is not Kind.NATIVE:
+            analysis = await session.with_names(analysis) or analysis
         encoding = analysis.terms.encoding
+        seen = session.runs.shapes_of(opened.path, analysis.view)
         offset = analysis.view.offset_of(part, params.position, encoding)
-        found = await asyncio.to_thread(hover_at, opened, analysis, offset)
+        found = await asyncio.to_thread(hover_at, opened, analysis, offset, seen)
         if found is None:
             return None
         text, span = found

@@ -1,5 +1,6 @@
-"""Symbolic shapes within lines, in functions where shapes depend on data or the host waits."""
+"""Symbolic shapes within lines: of all names, or only where shapes depend on data."""
 
+import re
 from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Any
@@ -10,45 +11,77 @@ from pygls.capabilities import get_capability
 from npulens.catalog.messages import message
 from npulens.checks.segments.shape_answers import Hint
 from npulens.lsp.requests.shape_paths import code_of, in_its_line
+from npulens.lsp.session.client_settings import ShownShapes
 from npulens.lsp.session.engine import Analysis
 from npulens.lsp.session.language_server import NpulensServer
+from npulens.lsp.session.run_diagnostics import Shapes, ShapesByName
+from npulens.text.places import place_at
 from npulens.text.spans import Span
 
 _LONGEST = 60
 _MOST_SOURCES = 3
+_MOST_SHAPES = 2
 
 
-def hints(analysis: Analysis, uri: str, span: Span) -> Iterator[types.InlayHint]:
-    """The hints for a span of a text, which is in the part with this name; without tooltips."""
+def hints(
+    analysis: Analysis, uri: str, span: Span, seen: ShapesByName
+) -> Iterator[types.InlayHint]:
+    """The hints for a span of a text, without tooltips.
+
+    Args:
+        analysis: That of the text.
+        uri: The part of it that the span is in.
+        span: Where hints are requested.
+        seen: The shapes of the last run.
+    """
     encoding = analysis.terms.encoding
     dynamic = message("editor.dynamic").in_language(analysis.terms.language)
     known = analysis.shapes.hints
+    document = analysis.view.document
+    left = dict(seen)
     first = bisect_left(known, span.start, key=lambda hint: hint.span.end)
     for index, hint in enumerate(known[first:], first):
         if hint.span.end > span.end:
             return
-        if not is_informative(hint):
+        name = (place_at(document, hint.span.start).line, document.text[slice(*hint.span)])
+        sizes = sizes_of(left.pop(name, ()))
+        if not (hint.is_informative or (sizes and hint.shape)):
             continue
         shape = hint.shape
         if len(shape) > _LONGEST:
             shape = f"{shape[:_LONGEST]}…"
+        shape += f" = {sizes}" if sizes else ""
         yield types.InlayHint(
             analysis.view.locate(hint.span, encoding).range.end,
             f": {shape} {dynamic}" if hint.is_dynamic else f": {shape}",
             types.InlayHintKind.Type,
-            data={"uri": uri, "analysis": analysis.serial, "hint": index},
+            data={"uri": uri, "analysis": analysis.serial, "hint": index, "all": analysis.is_whole},
         )
 
 
-def is_informative(hint: Hint) -> bool:
-    """Functions have no shape; of one that does not depend on data, some size has to be known.
+def of_run(analysis: Analysis, span: Span, seen: ShapesByName) -> Iterator[types.InlayHint]:
+    """The hints for names that a run alone knows the shapes of."""
+    document = analysis.view.document
+    shown = {
+        (place_at(document, hint.span.start).line, document.text[slice(*hint.span)])
+        for hint in analysis.shapes.hints
+        if hint.shape
+    }
+    for (line, name), shapes in seen.items():
+        if (line, name) in shown or line > document.line_count:
+            continue
+        found = re.search(rf"\b{re.escape(name)}\b", document.line_text(line - 1))
+        start = document.line_starts[line - 1] + (0 if found is None else found.start())
+        if found is not None and span.start <= start <= span.end:
+            place = Span(start, start + len(name))
+            position = analysis.view.locate(place, analysis.terms.encoding).range.end
+            yield types.InlayHint(position, f": {sizes_of(shapes)}", types.InlayHintKind.Type)
 
-    That a dimension has one element is little.
-    """
-    sizes = hint.shape.strip("[]").split(", ")
-    return bool(hint.shape) and (
-        hint.is_dynamic or any(s not in ("?", "1", "...", "") for s in sizes)
-    )
+
+def sizes_of(shapes: Shapes) -> str:
+    """The shapes of a name in a run; an ellipsis stands for further ones."""
+    shown = [str(list(shape)) for shape in shapes[:_MOST_SHAPES]]
+    return ", ".join([*shown, "…"] if len(shapes) > _MOST_SHAPES else shown)
 
 
 def tooltip(analysis: Analysis, hint: Hint) -> str:
@@ -71,21 +104,32 @@ def register(server: NpulensServer) -> None:
     async def inlay_hint(params: types.InlayHintParams) -> list[types.InlayHint] | None:
         uri = params.text_document.uri
         opened = session.of_document(uri)
-        if opened is None or not session.settings_of(session.folder_of(opened.path)).inlay_hints:
+        if opened is None:
             return None
-        analysed = await session.analysed_part(uri)
+        shown = session.settings_of(session.folder_of(opened.path)).inlay_hints
+        analysed = None if shown is ShownShapes.OFF else await session.analysed_part(uri)
         if analysed is None:
             return None
         analysis, part = analysed
+        if shown is ShownShapes.ALL:
+            whole = await session.with_names(analysis)
+            if whole is None:
+                return None
+            analysis = whole
         span = analysis.view.span_of(part, params.range, analysis.terms.encoding)
-        found = [*hints(analysis, uri, span)]
+        seen = session.runs.shapes_of(opened.path, analysis.view)
+        found = [*hints(analysis, uri, span, seen)]
+        found += of_run(analysis, span, seen)
         return found if _resolves(server) else [_explained(hint, analysis) for hint in found]
 
     @server.feature(types.INLAY_HINT_RESOLVE)
     def resolve(hint: types.InlayHint) -> types.InlayHint:
         data: Any = hint.data if isinstance(hint.data, dict) else {}
         uri = data.get("uri")
-        analysis = session.current(uri) if isinstance(uri, str) else None
+        analysis = None
+        if isinstance(uri, str):
+            is_all = bool(data.get("all"))
+            analysis = session.current_with_names(uri) if is_all else session.current(uri)
         is_of_it = analysis is not None and analysis.serial == data.get("analysis")
         return _explained(hint, analysis) if analysis is not None and is_of_it else hint
 

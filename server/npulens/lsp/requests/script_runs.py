@@ -53,11 +53,18 @@ class ScriptRuns:
         self._server = server
         self._session = server.session
 
-    async def verify(self, params: types.ExecuteCommandParams) -> dict[str, Any]:
-        """Run a script, say what came of it, and show what was seen at its lines."""
+    async def verify(
+        self, params: types.ExecuteCommandParams, *, with_shapes: bool = False
+    ) -> dict[str, Any]:
+        """Run a script, say what came of it, and show what was seen at its lines.
+
+        Args:
+            params: The URI of the script, and options.
+            with_shapes: The shapes of what is assigned to names are kept, too.
+        """
         script = _script(params)
         self._server.require_reach(script)
-        options = _Options(params)
+        options = _Options(params, with_shapes=with_shapes)
         folder = self._session.folder_of(script) or script.parent
         real, root = (Path(os.path.realpath(path)) for path in (script, folder))
         if not real.is_relative_to(root):  # a link leads out of the folder
@@ -80,7 +87,10 @@ class ScriptRuns:
         self._server.show_text(kind, f"npulens: {shown}")
         notes = [*run_notes(root, found)]
         documents = {str(root / path): document for path, document in found.documents.items()}
-        self._session.runs.take(documents, notes)
+        shapes = {
+            (str(root / each.path), each.line, each.name): each.shapes for each in found.shapes
+        }
+        self._session.runs.take(documents, notes, shapes)
         self._session.show_again()
         self._server.refresh()
         return {
@@ -90,6 +100,7 @@ class ScriptRuns:
             "style": None if found.style is None else found.style.value,
             "steps": found.steps,
             "diagnostics": len(notes),
+            "shapes": len(found.shapes),
         }
 
     async def _found(
@@ -150,7 +161,7 @@ def _message(found: Verification, language: Language) -> str:
 class _Options:
     """The second argument of the command."""
 
-    def __init__(self, params: types.ExecuteCommandParams) -> None:
+    def __init__(self, params: types.ExecuteCommandParams, *, with_shapes: bool) -> None:
         given = (params.arguments or [])[1:2] or [{}]
         if not isinstance(given[0], Mapping):
             raise JsonRpcInvalidParams("Argument 2 must be an object.")
@@ -161,6 +172,7 @@ class _Options:
         self.limits = Limits.given(steps, seconds)
         self.processes = self._taken("processes", int, None)
         self.as_is = self._taken("asIs", bool, False)
+        self.with_shapes = with_shapes
         is_unsafe = self._taken("unsafe", bool, False)
         self.applicability = Applicability.UNSAFE if is_unsafe else Applicability.SAFE
         if self._given:
@@ -189,6 +201,7 @@ class _Options:
             task=Task(script, None, tuple(self.arguments), self.processes),
             limits=self.limits,
             migration=None if self.as_is else migration,
+            with_shapes=self.with_shapes,
         )
 
 

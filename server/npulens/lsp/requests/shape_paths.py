@@ -6,6 +6,7 @@ from npulens.catalog.messages import message
 from npulens.catalog.model import Language, LocalizedText
 from npulens.checks.segments.shape_answers import Hint
 from npulens.lsp.session.engine import Analysis
+from npulens.lsp.session.run_diagnostics import ShapesByName
 from npulens.lsp.session.views import View
 from npulens.shapes.ranking.hotspots import Ranked
 from npulens.text.places import place_at
@@ -17,6 +18,31 @@ _LONGEST = 60
 
 _Named = Mapping[Span, list[Hint]]
 """The names whose shape comes from a place."""
+
+
+def shape_at(analysis: Analysis, offset: int, seen: ShapesByName) -> tuple[str, Span] | None:
+    """The shape of the tensor at a place, in Markdown, and its name there."""
+    language, document = analysis.terms.language, analysis.view.document
+    shapes = analysis.shapes
+    near = [
+        hint
+        for hint in (*shapes.hints, *shapes.reads)
+        if hint.shape and hint.span.start <= offset <= hint.span.end
+    ]
+    if not near:
+        return None
+    hint = min(near, key=lambda each: each.span.end - each.span.start)
+    name = document.text[slice(*hint.span)]
+    dynamic = f" {message('editor.dynamic').in_language(language)}" if hint.is_dynamic else ""
+    lines = [f"{code_of(name)}: {code_of(hint.shape)}{dynamic}"]
+    sizes = seen.get((place_at(document, hint.span.start).line, name), ())
+    if sizes:
+        text = ", ".join(code_of(str(list(each))) for each in sizes)
+        lines.append(message("editor.shape-of-run", shapes=text).in_language(language))
+    elif not hint.is_dynamic and not hint.is_informative:
+        return None
+    lines.append(message("editor.symbolic-shape").in_language(language))
+    return "\n\n".join(lines), hint.span
 
 
 def paths_at(analysis: Analysis, offset: int) -> tuple[list[str], Span] | None:

@@ -11,6 +11,7 @@ from lsprotocol import types
 from npulens.lsp.session.language_server import NpulensServer
 
 VERIFY = "npulens.verify"
+TRACE_SHAPES = "npulens.traceShapes"
 CLEAR_RUN = "npulens.clearRun"
 
 
@@ -23,6 +24,12 @@ def register(server: NpulensServer) -> None:
         from npulens.lsp.requests.script_runs import ScriptRuns
 
         return await ScriptRuns(server).verify(params)
+
+    @server.command(TRACE_SHAPES)
+    async def trace_shapes(params: types.ExecuteCommandParams) -> dict[str, Any]:
+        from npulens.lsp.requests.script_runs import ScriptRuns
+
+        return await ScriptRuns(server).verify(params, with_shapes=True)
 
     @server.command(CLEAR_RUN)
     async def clear_run(params: types.ExecuteCommandParams) -> None:

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -26,10 +27,17 @@ _LEVELS = {
 }
 _SWITCHES = {
     "codeLens": "code_lens",
-    "inlayHints": "inlay_hints",
-    "allShapes": "all_shapes",
+    "shapeLens": "shape_lens",
     "cache": "cache",
 }
+
+
+class ShownShapes(Enum):
+    """Whose symbolic shapes are shown within lines."""
+
+    ALL = "all"
+    DYNAMIC = "dynamic"
+    OFF = "off"
 
 
 @dataclass(frozen=True)
@@ -41,8 +49,9 @@ class ClientSettings:
         language: The language that the user requested, or `None`.
         log_level: From which level on records are sent to the client.
         code_lens: Whether the state of a file is shown above its first line.
-        inlay_hints: Whether hints are shown within lines.
-        all_shapes: Whether they are shown in all functions, also in those without dynamic shapes.
+        shape_lens: Whether what functions take and give is shown above them.
+        inlay_hints: Whose shapes are shown within lines: of all names, of those in functions with
+            dynamic shapes and host syncs, or of none.
         cache: Whether what is found in the files of the workspace is kept in `.npulens_cache`.
     """
 
@@ -50,8 +59,8 @@ class ClientSettings:
     language: Language | None = None
     log_level: int = logging.WARNING
     code_lens: bool = True
-    inlay_hints: bool = True
-    all_shapes: bool = False
+    shape_lens: bool = True
+    inlay_hints: ShownShapes = ShownShapes.ALL
     cache: bool = True
 
 
@@ -68,10 +77,16 @@ def read_client_settings(given: object, folder: Path | None) -> ClientSettings:
     table: dict[str, Any] = {str(key): value for key, value in given.items()}
     level = table.pop("logLevel", None)
     if level is not None and (not isinstance(level, str) or level not in _LEVELS):
-        choices = quoted_choices(_LEVELS)
-        problem = message("settings.choice", key="logLevel", choices=choices)
+        levels = quoted_choices(_LEVELS)
+        problem = message("settings.choice", key="logLevel", choices=levels)
         raise ConfigurationError(about(PLACE, problem))
-    switches: dict[str, bool] = {}
+    hints = table.pop("inlayHints", None)
+    choices = [each.value for each in ShownShapes]
+    if hints is not None and hints not in choices:
+        problem = message("settings.choice", key="inlayHints", choices=quoted_choices(choices))
+        raise ConfigurationError(about(PLACE, problem))
+    shown = ShownShapes(hints) if hints is not None else ShownShapes.ALL
+    switches: dict[str, Any] = {"inlay_hints": shown}
     for key, name in _SWITCHES.items():
         value = table.pop(key, None)
         if value is not None and not isinstance(value, bool):

@@ -2,13 +2,13 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 
 from lsprotocol import types
 
-from npulens.analysis import NO_SHAPES, ShapeReport, StatementCache, judge
+from npulens.analysis import NO_SHAPES, ShapeReport, StatementCache, judge, shapes_of_names
 from npulens.catalog.messages import message
 from npulens.catalog.model import Finding
 from npulens.checks.syntax_findings import unread_finding
@@ -57,7 +57,6 @@ class Task:
     view: View
     file_context: FileContext
     terms: ClientTerms
-    all_shapes: bool = False
 
 
 _serials = count(1)
@@ -75,6 +74,7 @@ class Analysis:
         diagnostics: One for each finding.
         shapes: The hotspots and symbolic shapes.
         shapes_shown: What an editor shows of these, apart from where.
+        is_whole: The shapes of all names are among them.
         serial: Its number, which no other analysis has.
     """
 
@@ -86,6 +86,7 @@ class Analysis:
     diagnostics: Sequence[types.Diagnostic]
     shapes: ShapeReport
     shapes_shown: ShapesShown
+    is_whole: bool = False
     serial: int = field(default_factory=lambda: next(_serials))
 
     def of_part(self, uri: str) -> list[types.Diagnostic]:
@@ -117,14 +118,31 @@ class Analyser:
             oldest = next(iter(self._recent))
             del self._recent[oldest]
             oldest.statements = StatementCache()
-        if task.opened.statements.all_shapes != task.all_shapes:
-            task.opened.statements = StatementCache(all_shapes=task.all_shapes)
         try:
             return _analysis(task, is_superseded)
         except Exception:
             logger.exception("The analysis of %s failed.", task.opened.uri)
             task.opened.statements = StatementCache()
             return _failure(task)
+
+    def complete(
+        self, task: Task, analysis: Analysis, is_superseded: IsSuperseded
+    ) -> Analysis | None:
+        """An analysis with the shapes of all names, as long as its text is the last one."""
+
+        def check_cancelled() -> None:
+            if is_superseded():
+                raise _SupersededError
+
+        try:
+            shapes = shapes_of_names(task.opened.statements, check_cancelled)
+            return replace(analysis, shapes=shapes, is_whole=True)
+        except _SupersededError:
+            return None
+        except Exception:
+            logger.exception("The shapes of %s could not be named.", task.opened.uri)
+            task.opened.statements = StatementCache()
+            return analysis
 
 
 _REMEMBERED = 20

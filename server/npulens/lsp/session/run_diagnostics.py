@@ -1,4 +1,4 @@
-"""What the last verified run saw, as diagnostics of the texts that were run."""
+"""What the last verified run saw, as diagnostics and shapes of the texts that were run."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -13,6 +13,10 @@ from npulens.lsp.session.views import Part, View
 from npulens.text.document import Document
 from npulens.text.notebooks import cell_sources
 
+Shapes = tuple[tuple[int, ...], ...]
+"""The different shapes that a name had."""
+ShapesByName = dict[tuple[int, str], Shapes]
+"""By the line that assigns, from 1, and the name."""
 SOURCE = "npulens (run)"
 """Tells these diagnostics from those of the analysis."""
 
@@ -52,9 +56,24 @@ class RunDiagnostics:
         """There was no run yet."""
         self._documents: Mapping[str, Document] = {}
         self._notes: dict[str, list[RunNote]] = {}
+        self._shapes: dict[str, ShapesByName] = {}
 
-    def take(self, documents: Mapping[str, Document], notes: Iterable[RunNote]) -> None:
-        """Forget the run before."""
+    def take(
+        self,
+        documents: Mapping[str, Document],
+        notes: Iterable[RunNote],
+        shapes: Mapping[tuple[str, int, str], Shapes],
+    ) -> None:
+        """Forget the run before.
+
+        Args:
+            documents: The texts that were run, by their paths.
+            notes: What to say of lines.
+            shapes: Those of names, by path, line and name.
+        """
+        self._shapes = {}
+        for (path, line, name), seen in shapes.items():
+            self._shapes.setdefault(path, {})[line, name] = seen
         self._documents = documents
         self._notes = {}
         for note in notes:
@@ -64,6 +83,16 @@ class RunDiagnostics:
         """Forget the run."""
         self._documents = {}
         self._notes = {}
+        self._shapes = {}
+
+    def shapes_of(self, path: Path | None, view: View) -> ShapesByName:
+        """The shapes of names in a file whose text an editor shows as it was run."""
+        if path is None or not self._shapes:
+            return {}
+        name = os.path.realpath(path)
+        document = self._documents.get(name)
+        is_same = document is not None and is_text_of(document, view)
+        return self._shapes.get(name, {}) if is_same else {}
 
     def of_part(
         self, path: Path | None, view: View, uri: str, terms: ClientTerms

@@ -69,8 +69,9 @@ class Session:
         self._cells: dict[str, str] = {}
         self._reported: dict[str, str] = {}
         self._looks = Looks(self._looked, self._failed)
+        analyser = Analyser()
         self._analyses = LatestWins[str, Task, Analysis](
-            Analyser().run, self._deliver, self._failed
+            analyser.run, self._deliver, self._failed, analyser.complete
         )
 
     def shut_down(self) -> None:
@@ -159,6 +160,16 @@ class Session:
             return None
         analysis = await self._analyses.latest(opened.uri)
         return analysis if analysis is not None and analysis.view is view else None
+
+    async def with_names(self, analysis: Analysis) -> Analysis | None:
+        """An analysis with the shapes of all names; `None` if its text is changed meanwhile."""
+        uri = analysis.view.parts[0].uri
+        whole = await self._analyses.completed(self._cells.get(uri, uri))
+        return whole if whole is not None and whole.serial == analysis.serial else None
+
+    def current_with_names(self, uri: str) -> Analysis | None:
+        """The same for a document, if it is there already."""
+        return self._analyses.finished_whole(self._cells.get(uri, uri))
 
     async def analysed_part(self, uri: str) -> tuple[Analysis, Part] | None:
         """The same with the part that the document is of what is analysed."""
@@ -253,9 +264,7 @@ class Session:
     def _analyse(self, opened: OpenDocument) -> None:
         if opened.file_context is None:
             return  # when it is there, the newest text is analysed
-        settings = self.settings_of(self.folder_of(opened.path))
-        terms, all_shapes = self._terms_for(opened), settings.all_shapes
-        task = Task(opened, opened.view, opened.file_context, terms, all_shapes)
+        task = Task(opened, opened.view, opened.file_context, self._terms_for(opened))
         self._analyses.submit(opened.uri, task)
 
     def _terms_for(self, opened: OpenDocument) -> ClientTerms:

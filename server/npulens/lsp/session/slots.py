@@ -20,8 +20,9 @@ class LatestWins(Generic[Key, Input, Result]):
     superseded; whatever comes of it is dropped. Of several waiting slots the one filled last is
     served first, since that is where the user is.
 
-    All methods belong to one event loop and never wait; `work` alone runs on the thread. There is
-    no delay before work starts: an idle thread takes an input at once, a busy one finds the newest.
+    All methods belong to one event loop and never wait; `work` and `complete` alone run on the
+    thread. There is no delay before work starts: an idle thread takes an input at once, a busy one
+    finds the newest. What results are to be completed with is worked on when no input waits.
     """
 
     def __init__(
@@ -29,6 +30,7 @@ class LatestWins(Generic[Key, Input, Result]):
         work: Callable[[Input, IsSuperseded], Result | None],
         deliver: Callable[[Key, Result], None],
         failed: Callable[[Key, Exception], None],
+        complete: Callable[[Input, Result, IsSuperseded], Result | None] | None = None,
     ) -> None:
         """Set up without starting anything.
 
@@ -36,7 +38,10 @@ class LatestWins(Generic[Key, Input, Result]):
             work: Makes a result of an input, or `None` once it finds itself superseded.
             deliver: Called in the loop with each result whose input is still the newest.
             failed: Called in the loop instead, if work on the newest input raised.
+            complete: Makes more of a result where that is requested, or `None` once superseded.
         """
+        self._complete = complete
+        self._later: list[tuple[_Job[Key, Input, Result], Result]] = []
         self._work = work
         self._deliver = deliver
         self._failed = failed
@@ -76,6 +81,25 @@ class LatestWins(Generic[Key, Input, Result]):
         job = self._newest.get(key)
         return None if job is None else await asyncio.shield(job.outcome)
 
+    async def completed(self, key: Key) -> Result | None:
+        """What `latest` is, completed; `None` where that is, or if completing it failed."""
+        job = self._newest.get(key)
+        result = None if job is None else await asyncio.shield(job.outcome)
+        if job is None or result is None or job.is_superseded():
+            return None
+        if job.completion is None:
+            job.completion = job.loop.create_future()
+            with self._changed:
+                self._later.append((job, result))
+                self._changed.notify()
+        return await asyncio.shield(job.completion)
+
+    def finished_whole(self, key: Key) -> Result | None:
+        """What `completed` gives, if it is there already."""
+        job = self._newest.get(key)
+        future = None if job is None else job.completion
+        return future.result() if future is not None and future.done() else None
+
     def finished(self, key: Key) -> Result | None:
         """The result for what the slot of `key` holds now, if it is there already."""
         job = self._newest.get(key)
@@ -90,23 +114,40 @@ class LatestWins(Generic[Key, Input, Result]):
             self._changed.notify()
 
     def _run(self) -> None:
-        while (job := self._next()) is not None:
+        while (step := self._next()) is not None:
+            job, first = step
             result: Result | None = None
             error: Exception | None = None
             try:
-                if not job.is_superseded():
+                if job.is_superseded():
+                    pass
+                elif first is None:
                     result = self._work(job.value, job.is_superseded)
+                elif self._complete is not None:
+                    result = self._complete(job.value, first, job.is_superseded)
             except Exception as raised:
                 error = raised
             try:
-                job.loop.call_soon_threadsafe(self._finish, job, result, error)
+                finish = self._finish if first is None else self._finish_whole
+                job.loop.call_soon_threadsafe(finish, job, result, error)
             except RuntimeError:  # the loop is closed: the server is ending
                 return
 
-    def _next(self) -> "_Job[Key, Input, Result] | None":
+    def _next(self) -> "tuple[_Job[Key, Input, Result], Result | None] | None":
         with self._changed:
-            self._changed.wait_for(lambda: self._waiting or self._stopped)
-            return None if self._stopped else self._waiting.popitem()[1]
+            self._changed.wait_for(lambda: self._waiting or self._later or self._stopped)
+            if self._stopped:
+                return None
+            return (self._waiting.popitem()[1], None) if self._waiting else self._later.pop(0)
+
+    def _finish_whole(
+        self, job: "_Job[Key, Input, Result]", result: Result | None, error: Exception | None
+    ) -> None:
+        if job.completion is None or job.completion.done():
+            return
+        if error is not None:
+            self._failed(job.key, error)
+        job.completion.set_result(result)
 
     def _finish(
         self, job: "_Job[Key, Input, Result]", result: Result | None, error: Exception | None
@@ -123,13 +164,14 @@ class LatestWins(Generic[Key, Input, Result]):
 
 
 class _Job(Generic[Key, Input, Result]):
-    """One input in its slot; `outcome` is set in the loop only."""
+    """One input in its slot; `outcome` and `completion` are set in the loop only."""
 
     def __init__(self, key: Key, value: Input, loop: asyncio.AbstractEventLoop) -> None:
         self.key = key
         self.value = value
         self.loop = loop
         self.outcome: asyncio.Future[Result | None] = loop.create_future()
+        self.completion: asyncio.Future[Result | None] | None = None
         self._superseded = False
 
     def is_superseded(self) -> bool:
@@ -137,5 +179,6 @@ class _Job(Generic[Key, Input, Result]):
 
     def supersede(self) -> None:
         self._superseded = True
-        if not self.outcome.done():
-            self.outcome.set_result(None)
+        for future in (self.outcome, self.completion):
+            if future is not None and not future.done():
+                future.set_result(None)

@@ -4,6 +4,7 @@ import ast
 import re
 from typing import TypeGuard
 
+from npulens.shapes.evaluation.callee_symbols import renamed
 from npulens.shapes.evaluation.shape_calls import Calls
 from npulens.shapes.values.shape_values import (
     NOTHING,
@@ -32,8 +33,13 @@ class Binding(Calls):
         """Assign a value to a target."""
         if isinstance(target, ast.Name):
             self._forget_parts(target.id)
+            self.rebound.add(target.id)
             if isinstance(value, Items):
                 self.made_at[target.id] = len(self.control)
+            if (isinstance(value, Number) or value is UNKNOWN) and not self.issue(
+                target.id, target
+            ):
+                value = renamed(value, self.told)
             self.names[target.id] = value
             self.session.recorder.assign(target, self.function, value)
         elif isinstance(target, (ast.Tuple, ast.List)):
@@ -107,9 +113,21 @@ class Binding(Calls):
         dims = []
         for index, name in enumerate(names):
             dim = tensor.shape.at(index)
+            if name == "_" and dim.text == "?":
+                dim = tensor.shape.at(index - len(names))
             text = dim.text if dim.text != "?" else name
-            dims.append(dim._replace(text=text if text != "_" else "?"))
+            is_said = text != "_" and (text != name or name not in self.stale)
+            dims.append(dim._replace(text=text if is_said else "?"))
         self.names[owner] = tensor._replace(shape=closed(*dims))
+        self._note_parameter(owner)
+
+    def _note_parameter(self, name: str) -> None:
+        """Note the shape of a parameter that still is what the caller gave."""
+        recorder = self.session.recorder
+        is_requested = recorder.notes_reads and len(self.session.active) == 1
+        parameters = (each.arg for each in self.function.parameters)
+        if is_requested and name not in self.rebound and name in parameters:
+            recorder.parameters.setdefault(name, self.names[name])
 
 
 def _with_rest(

@@ -175,7 +175,9 @@ class Indexing(Expressions):
 
     def _step(self, cursor: "_Cursor", part: ast.expr, node: ast.Subscript, owner: Tensor) -> None:
         if isinstance(part, ast.Slice):
-            cursor.keep(self._sliced(cursor.shape, cursor.place, part, node))
+            is_whole = part.lower is None and part.upper is None and part.step is None
+            dim = self._sliced(cursor.shape, cursor.place, part, node)
+            cursor.keep(dim, is_whole=is_whole)
             return
         if isinstance(part, ast.Constant) and part.value is None:
             cursor.add(ONE)
@@ -344,9 +346,9 @@ class _Cursor:
         """Go on from the last dimension."""
         self.place, self._is_back = -1, True
 
-    def keep(self, dim: Dim) -> None:
+    def keep(self, dim: Dim, *, is_whole: bool) -> None:
         """A slice."""
-        if dim != self.shape.at(self.place):
+        if not is_whole:
             self.shape = self.shape.with_dim(self.place, dim)
         self._advance()
 

@@ -5,8 +5,10 @@ import ast
 from npulens.checks.arguments import is_spread
 from npulens.graphs.definitions import ClassHere, FunctionHere
 from npulens.shapes.evaluation.builtins import BUILTINS
+from npulens.shapes.evaluation.callee_symbols import names_in, renamed, renaming
 from npulens.shapes.evaluation.callers import named_parameters
 from npulens.shapes.evaluation.indexing import entry_of
+from npulens.shapes.evaluation.layer_arguments import assigned_attributes
 from npulens.shapes.evaluation.shape_frames import KEEPING, MAX_CALLS, MAX_DEPTH, PassedArguments
 from npulens.shapes.evaluation.shape_libraries import Libraries
 from npulens.shapes.evaluation.tensor_evidence import OF_MODULES, TENSOR_METHODS
@@ -355,14 +357,31 @@ class Calls(Libraries):
         if isinstance(value, Layer):
             method = self._method_of(value.definition, "forward")
             if method is not None:
-                return self.invoke(method, list(call.arguments), call.keywords)
-            result = layer_result(value, call)
+                return self._from_module(value, method, call)
+            result = self._in_turn(node, value, call) if value.parts else layer_result(value, call)
             self.uses(sources_of(result), node)
             return result
         named = dotted_name(node.func) if value is UNKNOWN and call.arguments else None
         if named is not None and ".".join((named.root, *named.path)) in self.modules:
             return LIKELY  # or several, or what has some
         return UNKNOWN
+
+    def _in_turn(self, node: ast.Call, layer: Layer, call: Applied) -> Value:
+        """What the modules of a `Sequential` make of a tensor, some tensor if one is not known."""
+        result: Value = call.first
+        for part in layer.parts:
+            method = self._method_of(part.definition, "forward")
+            if method is not None:
+                result = self._from_module(part, method, Applied("", [result]))
+            elif part.parts:
+                result = self._in_turn(node, part, Applied("", [result]))
+            elif not part.name:
+                result = LIKELY
+            else:
+                result = layer_result(part, Applied("", [result]))
+            if result is UNKNOWN:
+                result = LIKELY
+        return layer_result(Layer(""), call) if result == LIKELY else result
 
     def _own(self, node: ast.Call, function: FunctionHere, *, is_of_self: bool = False) -> Value:
         call = self.applied(node, "")
@@ -371,8 +390,21 @@ class Calls(Libraries):
             values = {**given, **call.keywords}
             self.session.passed_arguments.append(PassedArguments(function.node, node, values))
         if is_spread(node):
-            return self.invoke(function, [], {})
-        return self.invoke(function, list(call.arguments), call.keywords)
+            result = self.invoke(function, [], {})
+        else:
+            result = self.invoke(function, list(call.arguments), call.keywords)
+        shared = names_in((*call.arguments, *call.keywords.values()))
+        if is_of_self and self.function.owner is not None:
+            lineage = self.session.definitions.lineage(self.function.owner)
+            methods = (method for each in lineage for method in each.methods.values())
+            shared = shared.union(*(assigned_attributes(method.node) for method in methods))
+        return renamed(result, renaming(shared, {}))
+
+    def _from_module(self, layer: Layer, method: FunctionHere, call: Applied) -> Value:
+        """What a module of the file returns, its lengths called as they are here."""
+        result = self.invoke(method, list(call.arguments), call.keywords)
+        shared = names_in((*call.arguments, *call.keywords.values()))
+        return renamed(result, renaming(shared, dict(layer.given)))
 
     def can_look_into(self, node: ast.AST) -> bool:
         """Whether a call of a function may be looked into."""

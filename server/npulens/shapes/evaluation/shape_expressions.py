@@ -52,13 +52,14 @@ from npulens.shapes.values.shape_values import (
     sources_of,
     with_value,
 )
-from npulens.shapes.values.symbolic_dims import NO_SOURCES, SCALAR, Sources, broadcast
+from npulens.shapes.values.symbolic_dims import ANY_SHAPE, NO_SOURCES, SCALAR, Sources, broadcast
 from npulens.syntax.values import dotted_name
 from npulens.syntax.walking import inner_nodes
 from npulens.verdicts.answers import Answer, joined
 
 _DEEPEST = 60
 _LOGICAL = (ast.BitAnd, ast.BitOr, ast.BitXor)
+_ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow)
 _BRANCH_COST, _PRINT_COST = 45, 35
 _IN_PAIRS = {"values": 0, "indices": 1}
 """Parts of what `topk`, `sort` and `max` return."""
@@ -161,11 +162,25 @@ class Expressions(Frame):
 
     def _name(self, node: ast.Name) -> Value:
         value = self.named(node.id)
-        if isinstance(value, Number) and value.text == "?" and not value.sources:
+        if isinstance(value, Tensor):
+            self._note(node, value)
+            return value
+        is_named = node.id not in self.stale
+        if isinstance(value, Number) and value.text == "?" and not value.sources and is_named:
             return Number(node.id)
         return value
 
+    def _note(self, node: ast.expr, value: Value) -> None:
+        if self.session.recorder.notes_reads:
+            self.session.recorder.read(node, self.function, value)
+
     def _attribute(self, node: ast.Attribute) -> Value:
+        value = self._attribute_read(node)
+        if isinstance(value, Tensor):
+            self._note(node, value)
+        return value
+
+    def _attribute_read(self, node: ast.Attribute) -> Value:
         name = dotted_name(node)
         if name is not None:
             written = ".".join((name.root, *name.path))
@@ -217,7 +232,13 @@ class Expressions(Frame):
             if isinstance(node.op, ast.Mod):
                 self._formatted(node, second)
             return FOREIGN
+        if UNKNOWN in (first, second) and isinstance(node.op, _ARITHMETIC):
+            first = self._kept(node.left, first)
+            second = self._kept(node.right, second)
         return self.operated(node, first, second)
+
+    def _kept(self, node: ast.expr, value: Value) -> Value:
+        return CONSTANT if value is UNKNOWN and self.is_kept_number(node) else value
 
     def _formatted(self, node: ast.BinOp, given: Value) -> None:
         """`"%.3f %d" % (loss, step)`, which reads what it writes."""
@@ -240,7 +261,8 @@ class Expressions(Frame):
         if isinstance(first, Tensor) or isinstance(second, Tensor):
             return self._computed(node, first, second)
         if isinstance(first, Number) and isinstance(second, Number):
-            return of_numbers(node, first, second)
+            number = of_numbers(node, first, second)
+            return number._replace(text=self.told(number.text)) if self.stale else number
         are_lists = isinstance(first, Items) and isinstance(second, Items)
         if isinstance(node.op, ast.Add) and are_lists:
             return put_together(first, second)
@@ -258,7 +280,10 @@ class Expressions(Frame):
             result = apply_operator(Applied("matmul", [first, second]))
             assert isinstance(result, Tensor)
         else:
-            shape = broadcast(operand.shape for operand in operands)
+            shapes = [operand.shape for operand in operands]
+            if UNKNOWN in (first, second):
+                shapes.append(ANY_SHAPE)
+            shape = broadcast(shapes)
             result = Applied("", operands).result(shape, kind_of(node.op, operands, first, second))
         self.uses(result.sources, node)
         return result._replace(is_sure=any(operand.is_sure for operand in operands))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from npulens.catalog.model import LocalizedText
@@ -19,7 +19,19 @@ from npulens.graphs.definitions import (
     stored_by,
 )
 from npulens.graphs.interfaces import CONSTRUCTORS
+from npulens.shapes.evaluation.callee_symbols import renamed
 from npulens.shapes.evaluation.elsewhere import Elsewhere
+from npulens.shapes.evaluation.layer_arguments import (
+    argument,
+    assigned_attributes,
+    is_number,
+    keeps_lengths,
+    layer_by_default,
+    names_bound_after,
+    settled_text,
+    size_given,
+    tensors_made,
+)
 from npulens.shapes.evaluation.tensor_evidence import annotated, known_names, targets_of
 from npulens.shapes.evaluation.tensor_growth import Walks
 from npulens.shapes.values.events import Event, Recorder
@@ -38,12 +50,12 @@ from npulens.shapes.values.shape_values import (
     on_device,
 )
 from npulens.shapes.values.size_texts import size_text
-from npulens.shapes.values.symbolic_dims import NO_SOURCES, SCALAR, Sources
+from npulens.shapes.values.symbolic_dims import ANY_SHAPE, NO_SOURCES, SCALAR, Shape, Sources
 from npulens.syntax.bindings import Function, with_defaults
 from npulens.syntax.by_node import once_by_node
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.scopes import module_of
-from npulens.syntax.values import Name, dotted_name, root_name
+from npulens.syntax.values import Name, dotted_name, is_none, root_name
 from npulens.syntax.walking import inner_nodes
 from npulens.verdicts.answers import Answer
 from npulens.verdicts.conditions import Known, answer
@@ -74,13 +86,6 @@ _WRAPPERS = frozenset(
 )
 """What is given a module first and returns one that computes the same."""
 _MOST_WRAPPED = 4
-_CONVOLUTIONS = (f"{kind}{n}d" for kind in ("Conv", "ConvTranspose") for n in (1, 2, 3))
-_SIZES = {
-    "Linear": "out_features",
-    "Embedding": "embedding_dim",
-    **dict.fromkeys(_CONVOLUTIONS, "out_channels"),
-}
-"""The second parameter of layers, which says what comes out."""
 MAX_DEPTH = 3
 """How deep such calls are looked into."""
 
@@ -129,7 +134,6 @@ class Session:
         passed_arguments: What calls within a class pass to its methods.
         definers: The functions that define nested functions and lambdas, whoever calls those.
         walks: What is in loops and functions where tensors may grow.
-        is_flat: Calls of functions of the file are not looked into.
     """
 
     definitions: Definitions
@@ -150,7 +154,6 @@ class Session:
     passed_arguments: list[PassedArguments] = field(default_factory=list)
     definers: dict[ast.AST, FunctionHere] = field(default_factory=dict)
     walks: Walks = field(default_factory=Walks)
-    is_flat: bool = False
     calls: int = 0
     steps: int = 0
 
@@ -195,6 +198,26 @@ class Frame:
         self.bound = set().union(*(scope.names for scope in self.function.scopes))
         """Names that this function and those around it bind."""
         self.module = module_of(self.function.scope)
+        self.issued: dict[str, ast.AST] = dict.fromkeys(
+            set(self.names) - optional_names(self.function.node.args), self.function.node
+        )
+        """What gave a name the size that it stands for; parameters have theirs from the caller."""
+        self.rebound: set[str] = set()
+        """Names that were bound: parameters among them are no longer those of the caller."""
+        self.stale: set[str] = set()
+        """Names that have come to hold another size, so that they stand for none any more."""
+
+    def issue(self, name: str, by: ast.AST) -> bool:
+        """Let a name stand for a size from here on; whether it stood for no other before."""
+        if self.issued.setdefault(name, by) is not by and name not in self.stale:
+            self.stale.add(name)
+            for other, value in self.names.items():
+                self.names[other] = renamed(value, self.told)
+        return name not in self.stale
+
+    def told(self, text: str) -> str:
+        """How a length reads, `?` where one of its names has come to hold another size."""
+        return "?" if self.stale and not self.stale.isdisjoint(_WORD.findall(text)) else text
 
     # What is found
 
@@ -285,6 +308,7 @@ class Frame:
             return UNKNOWN
         key = (owner.node, attribute)
         if key not in self.session.members:
+            self.session.members[key] = UNKNOWN  # attributes that are made of each other
             self.session.members[key] = self._initial(owner, attribute)
         return self.session.members[key]
 
@@ -367,7 +391,49 @@ class Frame:
         if attribute not in known:
             return None
         value = known[attribute]
-        return Tensor() if value is None else self._constructed(value, method, left)
+        found = Tensor() if value is None else self._constructed(value, method, left)
+        made = tensors_made(method.node).get(attribute)
+        if found == Tensor() and made is not None:
+            return Tensor(self._shape_made(made, method))
+        return found
+
+    def _shape_made(self, node: ast.expr, method: FunctionHere) -> Shape:
+        """The shape of what a constructor makes a parameter or buffer of."""
+        session = replace(
+            self.session, recorder=Recorder(notes_names=False), active=[], visited=[], steps=0
+        )
+        frame = type(self)(session, method, {}, frozenset())
+        try:
+            value = frame.read(node)
+        except ExhaustedError:
+            return ANY_SHAPE
+        shape = value.shape if isinstance(value, Tensor) else ANY_SHAPE
+        changing = self._changing(method, node)
+        return (
+            shape if shape.is_unknown else shape.renamed(lambda text: settled_text(text, changing))
+        )
+
+    def read(self, node: ast.expr | None) -> Value:
+        """What an expression is; see `shape_expressions.py`."""
+        raise NotImplementedError
+
+    def is_kept_number(self, node: ast.expr) -> bool:
+        """Whether an expression is an attribute that the constructor keeps a number in.
+
+        What it was given as it is counts, since modules and tensors are rarely computed with.
+        """
+        match node:
+            case ast.Attribute(ast.Name(owner), attribute) if owner == self.receiver:
+                pass
+            case _:
+                return False
+        here = self.function.owner
+        for each in self.session.definitions.lineage(here) if here is not None else ():
+            method = each.methods.get("__init__")
+            value = None if method is None else _attributes(method.node).get(attribute)
+            if method is not None and value is not None:
+                return is_number(value)
+        return False
 
     def _constructed(
         self, node: ast.expr, method: FunctionHere, left: int = _MOST_WRAPPED
@@ -391,18 +457,74 @@ class Frame:
             return UNKNOWN
         found = self._class_named(node.func)
         if found is not None:
-            return Layer(found.node.name, found)
+            return Layer(found.node.name, found, given=self._given_to(found, node, method))
         names = qualified_names(node.func, method.scope)
-        name = names[0] if names else ""
+        name = names[0] if names else layer_by_default(node.func, method)
+        function = self.session.definitions.function(getattr(node.func, "id", ""))
+        if function is not None:
+            return self._made_by(function, node, method)
         if name.rpartition(".")[2] in ("weight_norm", "spectral_norm") and node.args:
             return self._constructed(node.args[0], method)  # the same layer, its weight scaled
         if name in ("torch.nn.ModuleList", "torch.nn.ModuleDict"):
             return Layers(self._contained_layer(node, method))
         if name == "torch.nn.Parameter":
             return Tensor()
-        return (
-            Layer(name, size=_size_given(node, name)) if name.startswith("torch.nn.") else UNKNOWN
-        )
+        if not name.startswith("torch.nn."):
+            return UNKNOWN
+        if name == "torch.nn.Sequential":
+            parts = [self._constructed(each, method) for each in node.args]
+            are_spread = any(isinstance(each, ast.Starred) for each in node.args)
+            layers = tuple(part if isinstance(part, Layer) else Layer("") for part in parts)
+            return Layer(name, parts=() if are_spread else layers)
+        size = size_given(node, name, self._changing(method, node))
+        return Layer(name, size=size, keeps_lengths=keeps_lengths(node, name))
+
+    def _given_to(
+        self, owner: ClassHere, node: ast.Call, method: FunctionHere
+    ) -> tuple[tuple[str, str], ...]:
+        """What a constructor calls the parameters of another one, and attributes kept of them."""
+        constructor = self.session.definitions.method(owner, "__init__")
+        if constructor is None:
+            return ()
+        texts: dict[str, str] = {}
+        for place, name in enumerate(each.arg for each in constructor.positional[1:]):
+            given = argument(node, place, name)
+            default = _default(constructor, name)
+            text = "?" if default is None else str(default)
+            if given is not None:
+                text = settled_text(size_text(given), self._changing(method, node))
+            texts[name] = text
+        for attribute, value in _attributes(constructor.node).items():
+            kept = getattr(value, "id", "") if isinstance(value, ast.Name) else ""
+            texts.setdefault(attribute, texts.get(kept, "?"))
+        return tuple(texts.items())
+
+    def _changing(self, method: FunctionHere, node: ast.expr) -> frozenset[str]:
+        """The names at a place of a constructor that come to mean something else later."""
+        found = names_bound_after(node, method.node)
+        owner = method.owner
+        for each in self.session.definitions.lineage(owner) if owner is not None else ():
+            others = (one for one in each.methods.values() if one.node is not method.node)
+            found = found.union(*(assigned_attributes(one.node) for one in others))
+        return found
+
+    def _made_by(self, function: FunctionHere, node: ast.Call, method: FunctionHere) -> Value:
+        """The layer that a function of the file makes, as `conv3x3(in_planes, planes)` does."""
+        last = function.node.body[-1]
+        if not isinstance(last, ast.Return) or not isinstance(last.value, ast.Call):
+            return UNKNOWN
+        if getattr(last.value.func, "id", "") == function.node.name:
+            return UNKNOWN
+        self.session.visited.append(function.node)
+        name = (qualified_names(last.value.func, function.scope) or [""])[0]
+        if not name.startswith("torch.nn.") or name.endswith("Sequential"):
+            return UNKNOWN
+        text = size_given(last.value, name, names_bound_after(last.value, function.node))
+        places = [each.arg for each in function.parameters]
+        given = argument(node, places.index(text), text) if text in places else None
+        if given is not None:
+            text = settled_text(size_text(given), self._changing(method, node))
+        return Layer(name, size=text if given is not None or text.isdecimal() else "?")
 
     def _contained_layer(self, node: ast.Call, method: FunctionHere) -> Layer:
         """One of the modules in a list of them."""
@@ -496,22 +618,17 @@ def _registered(node: ast.Call) -> str:
     return ""
 
 
-def _size_given(node: ast.Call, name: str) -> str:
-    """How many features or channels come out of a layer, by the call that makes it."""
-    keyword = _SIZES.get(name.rpartition(".")[2])
-    if keyword is None or any(isinstance(argument, ast.Starred) for argument in node.args):
-        return "?"
-    named = next((k.value for k in node.keywords if k.arg == keyword), None)
-    given = node.args[1] if named is None and len(node.args) > 1 else named
-    return "?" if given is None else size_text(given)
-
-
 def _default(function: FunctionHere, name: str) -> int | None:
     """The number that a parameter is by default."""
-    for argument, default in with_defaults(function.node.args):
-        if argument.arg == name and isinstance(default, ast.Constant):
+    for parameter, default in with_defaults(function.node.args):
+        if parameter.arg == name and isinstance(default, ast.Constant):
             return default.value if isinstance(default.value, int) else None
     return None
+
+
+def optional_names(arguments: ast.arguments) -> frozenset[str]:
+    """Parameters that are `None` by default, and get their value later."""
+    return frozenset(p.arg for p, default in with_defaults(arguments) if is_none(default))
 
 
 def _argument(function: FunctionHere, name: str) -> ast.arg | None:

@@ -20,6 +20,7 @@ from npulens.shapes.operators.factories import (
     made,
     made_like,
 )
+from npulens.shapes.operators.named_axes import contracted, rearranged
 from npulens.shapes.operators.pipelines import (
     PAD,
     PIPELINE_COST,
@@ -52,7 +53,7 @@ from npulens.shapes.values.shape_values import (
     sources_of,
 )
 from npulens.shapes.values.size_texts import size_text
-from npulens.shapes.values.symbolic_dims import NO_SOURCES, opened
+from npulens.shapes.values.symbolic_dims import ANY_LENGTH, NO_SOURCES, Dim, opened
 
 _OF_TENSORS = re.compile(r"torch\.(?:nn\.functional\.|linalg\.|special\.|fft\.|Tensor\.)?[a-z]\w*")
 _OTHERS = (
@@ -67,7 +68,10 @@ _MODULES = frozenset(
     {"torch.nn", "torch.cuda", "torch.npu", "torch.distributed", "torch.utils", "torch.jit"}
 )
 _READ_COST, _CALL_COST = 40, 35
+_SIZE_KEYWORDS = frozenset({"size", "shape", "split_size", "split_size_or_sections"})
+_WORD = re.compile(r"\w+")
 _CONSTRUCTORS = {"torch.Tensor": "float", **{f"torch.{name}": KINDS[name] for name in KINDS}}
+_PASSING_ON = frozenset({"copy.deepcopy", "copy.copy", "torch.autograd.Variable"})
 _OF_ONE_PLACE = frozenset({"equal", "allclose", "isclose"})
 
 
@@ -97,15 +101,15 @@ class Libraries(Indexing):
             return made
         if name == "torch.device":
             return call.arguments[0] if call.arguments else FOREIGN
-        if name in ("copy.deepcopy", "copy.copy"):
-            return call.first
         if name in ("torch.utils.checkpoint.checkpoint", "functools.partial"):
             first, rest = call.first, list(call.arguments[1:])
             return self.run_closure(first, rest, {}) if isinstance(first, Closure) else UNKNOWN
+        if name in _PASSING_ON:
+            return call.first
         if name == PAD:
             return self.operator(node, call)
-        if name.startswith("einops."):
-            return call.result(opened(call.sources))
+        if name.startswith("einops.") or name == "torch.einsum":
+            return self._by_pattern(node, call)
         if _OF_TENSORS.fullmatch(name) and short not in _NO_TENSOR and name not in _MODULES:
             return self._torch(node, call)
         if name.startswith(("numpy.", "np.", "pandas.")):
@@ -136,6 +140,26 @@ class Libraries(Indexing):
             return FOREIGN if name == "torch.nn.Module" else Layer(name)
         kind = _CONSTRUCTORS.get(name)
         return UNKNOWN if kind is None else Tensor(kind=kind, on_host=True)
+
+    def _by_pattern(self, node: ast.Call, call: Applied) -> Value:
+        """What names its dimensions: functions of einops, `torch.einsum`."""
+        if call.name not in ("rearrange", "repeat", "reduce", "einsum"):
+            return call.result(opened(call.sources))
+        for keyword in node.keywords:
+            if keyword.arg is not None:
+                value = self.as_size(keyword.value, call.keywords[keyword.arg])
+                call.keywords[keyword.arg] = value
+
+        def named(axis: str) -> Dim:
+            held = self.names.get(axis)
+            is_other = axis in self.issued and self.issued[axis] is not node
+            if is_other or held is not None:
+                return ANY_LENGTH
+            return Dim(axis) if self.issue(axis, node) else ANY_LENGTH
+
+        result = contracted(call, named) if call.name == "einsum" else rearranged(call, named)
+        self.uses(call.sources, node)
+        return result
 
     def _returned(self, node: ast.Call, call: Applied, returned: ReturnedShape) -> Value:
         """What a function of another module returns, whose shape depends on data."""
@@ -305,7 +329,20 @@ class Libraries(Indexing):
         """Arguments that are sizes: what nobody knows of them is called as the code does."""
         if len(values) != len(node.args):
             return list(values)
-        return [_as_size(*each) for each in zip(node.args, values, strict=True)]
+        return [self.as_size(*each) for each in zip(node.args, values, strict=True)]
+
+    def as_size(self, node: ast.expr, value: Value) -> Value:
+        """A value that is a size: what nobody knows of it is called as the code does."""
+        if isinstance(node, (ast.Tuple, ast.List)) and isinstance(value, Items):
+            parts = value.elements
+            if parts is not None and len(parts) == len(node.elts):
+                named = tuple(map(self.as_size, node.elts, parts))
+                return value._replace(elements=named)
+        text = size_text(node) if value is UNKNOWN or value == CONSTANT else "?"
+        if text == "?":
+            return value
+        is_settled = self.stale.isdisjoint(_WORD.findall(text))
+        return Number(text) if is_settled else CONSTANT
 
     def applied(self, node: ast.Call, name: str) -> Applied:
         """The arguments of a call."""
@@ -320,14 +357,7 @@ class Libraries(Indexing):
             else:
                 arguments.append(value)
         keywords = {k.arg or "": self.read(k.value) for k in node.keywords}
+        for keyword in node.keywords:
+            if keyword.arg in _SIZE_KEYWORDS:
+                keywords[keyword.arg] = self.as_size(keyword.value, keywords[keyword.arg])
         return Applied(name, arguments, keywords)
-
-
-def _as_size(node: ast.expr, value: Value) -> Value:
-    if isinstance(node, (ast.Tuple, ast.List)) and isinstance(value, Items):
-        parts = value.elements
-        if parts is not None and len(parts) == len(node.elts):
-            named = tuple(map(_as_size, node.elts, parts))
-            return value._replace(elements=named)
-    text = size_text(node) if value is UNKNOWN or value == CONSTANT else "?"
-    return value if text == "?" else Number(text)

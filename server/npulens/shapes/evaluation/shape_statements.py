@@ -179,7 +179,9 @@ class Statements(Binding):
         self.names.update(dict.fromkeys(is_none, FOREIGN))
         self.names.update(self.proven(node.test))
         self.rare += is_rare
+        issued = dict(self.issued)
         first = self.block(node.body)
+        issued, self.issued = self.issued, issued  # one arm knows nothing of the other's names
         self.rare -= is_rare
         after, self.names = self.names, before
         self.names.update(dict.fromkeys(is_tensor, FOREIGN))
@@ -193,6 +195,7 @@ class Statements(Binding):
         second = self.block(node.orelse)
         if masked is not None and self.names.get(mask) is FOREIGN:
             self.names[mask] = masked
+        self.issued = {**issued, **self.issued}
         if first and second:
             if tested and isinstance(after.get(tested), Number):
                 self._fill(tested)
@@ -334,8 +337,6 @@ class Statements(Binding):
         self, function: FunctionHere, arguments: list[Value], keywords: dict[str, Value]
     ) -> Value:
         """What a function or method returns for given arguments."""
-        if self.session.is_flat:
-            return UNKNOWN
         names = dict(parameters(function.node, function.node.name == "forward"))
         order = list(names)
         if function.receiver is not None:

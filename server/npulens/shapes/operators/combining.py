@@ -2,7 +2,15 @@
 
 from npulens.shapes.values.applied import Applied, Transfer, dim_of, shape_of
 from npulens.shapes.values.shape_values import UNKNOWN, Items, Tensor, Value
-from npulens.shapes.values.symbolic_dims import Dim, Shape, broadcast, closed, opened
+from npulens.shapes.values.symbolic_dims import (
+    ANY_LENGTH,
+    ANY_SHAPE,
+    Dim,
+    Shape,
+    broadcast,
+    closed,
+    opened,
+)
 
 
 def elementwise(call: Applied) -> Value:
@@ -61,12 +69,27 @@ def product(call: Applied) -> Value:
     first = call.shape
     second = shape_of(call.get(1, "other", "mat2", "weight") or UNKNOWN)
     if call.name == "linear":
-        return call.result(first.with_dim(-1, second.at(0)))
+        size = second.at(0) if not second.is_open else ANY_LENGTH
+        return call.result(with_last(first, size))
+    if call.name == "mm":
+        return call.result(closed(first.at(0), second.at(1)))
+    if call.name == "bmm" and not (first.hidden or second.hidden):
+        batch = first.at(0) if first.at(0).text != "?" else second.at(0)
+        return call.result(closed(batch, first.at(1), second.at(2)))
     if first.rank is None or second.rank is None or second.rank < 2 or first.rank < 2:
         kept = first.without(-1).sources | second.without(-2).sources
-        return call.result(opened(kept))
+        if kept or not second.rank or second.rank < 2 or first.rank == 1:
+            return call.result(opened(kept))
+        return call.result(with_last(first, second.at(-1)) if second.rank == 2 else ANY_SHAPE)
     lead = broadcast([closed(*first.lead[:-2]), closed(*second.lead[:-2])]).lead
     return call.result(closed(*lead, first.at(-2), second.at(-1)))
+
+
+def with_last(shape: Shape, size: Dim) -> Shape:
+    """A shape whose last dimension has a size, also where nothing else is known."""
+    if shape.is_open and not shape.tail:
+        return shape._replace(tail=(size,)) if size.text != "?" else shape
+    return shape.with_dim(-1, size)
 
 
 def classes(call: Applied) -> Value:

@@ -48,7 +48,7 @@ def reduction(kind: str | None, at: int = 1) -> Transfer:
             return elementwise(call)  # torch.max(a, b)
         if isinstance(over, Foreign):
             over = None
-        shape = reduced(call.shape, over, is_on(call.get(at + 1, "keepdim")))
+        shape = reduced(call.shape, over, is_on(call.get(at + 1, "keepdim", "keepdims")))
         own = "int" if call.kind == "bool" else call.kind
         result = call.result(shape, own if kind is None else kind)
         # How much a sum of ones is depends on how many there are.

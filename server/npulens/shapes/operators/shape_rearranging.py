@@ -1,5 +1,8 @@
 """Operators that change the form of a tensor, or take a part of it."""
 
+from collections.abc import Sequence
+from math import prod
+
 from npulens.shapes.values.applied import Applied, dim_of, shape_of, sizes
 from npulens.shapes.values.shape_values import (
     UNKNOWN,
@@ -40,7 +43,35 @@ def expanded(call: Applied) -> Value:
 
 
 def repeated(call: Applied) -> Value:
-    return call.moved(opened(call.shape.sources | sizes(call.arguments[1:]).sources))
+    """As often along each dimension as is given; more counts than dimensions come first."""
+    shape, counts = call.shape, sizes(call.arguments[1:])
+    rank, count = shape.rank, len(counts.lead)
+    if counts.is_open or count == 0 or (rank is not None and rank > count):
+        return call.moved(opened(shape.sources | counts.sources))
+    if shape.is_open and shape.sources:
+        return call.moved(opened(shape.sources | counts.sources))
+    ones = count - rank if rank is not None else 0
+    own = (ONE if i < ones else shape.at(i - count) for i in range(count))
+    return call.moved(closed(*map(_times, own, counts.lead)))
+
+
+def _times(dim: Dim, count: Dim) -> Dim:
+    """The length of a dimension that is there several times."""
+    sources = dim.sources | count.sources
+    if "1" in (dim.text, count.text):
+        return Dim(count.text if dim.text == "1" else dim.text, sources)
+    return Dim(product_text([dim.text, count.text]), sources)
+
+
+def product_text(texts: Sequence[str]) -> str:
+    """How a product of lengths reads, `?` unless each is a number or a name."""
+    factors = [text for text in texts if text != "1"]
+    if all(text.isdecimal() for text in factors):
+        number = prod(map(int, factors))
+        return str(number) if number < 1 << 40 else "?"
+    if len(factors) > 3 or not all(t.isidentifier() or t.isdecimal() for t in factors):
+        return factors[0] if len(factors) == 1 else "?"
+    return " * ".join(factors)
 
 
 def interleaved(call: Applied) -> Value:
@@ -62,9 +93,17 @@ def flattened(call: Applied) -> Value:
         return call.result(opened(shape.sources), kind)
     kept = shape.lead[:number]
     rest = frozenset().union(*(d.sources for d in (*shape.lead[number:], *shape.tail)))
-    if call.get(2, "end_dim") is not None:
+    end = call.number(2, "end_dim", default=-1)
+    if end != -1 and (end is None or end < number or end >= len(shape.lead)):
         return call.result(opened(shape.sources), kind)
-    return call.result(closed(*kept, Dim("?", rest | shape.hidden)), kind)
+    stop = len(shape.lead) if end == -1 else end + 1
+    is_known = end != -1 or not shape.is_open
+    text = product_text([dim.text for dim in shape.lead[number:stop]]) if is_known else "?"
+    if end != -1:
+        along = frozenset().union(*(dim.sources for dim in shape.lead[number:stop]))
+        lead = (*kept, Dim(text, along), *shape.lead[stop:])
+        return call.result(shape._replace(lead=lead), kind)
+    return call.result(closed(*kept, Dim(text, rest | shape.hidden)), kind)
 
 
 def unsqueezed(call: Applied) -> Value:
@@ -130,7 +169,12 @@ def parts_of(call: Applied) -> Value:
 
 def _part(whole: str, given: Value | None, *, is_count: bool) -> str:
     """How long a part is that surely is as long as the others: `n` of `3 * n`."""
-    if not isinstance(given, Number) or " * " not in whole:
+    if not isinstance(given, Number):
+        return "?"
+    if is_count and whole.isdecimal() and given.value:
+        number, rest = divmod(int(whole), given.value)
+        return "?" if rest else str(number)
+    if " * " not in whole:
         return "?"
     first, _, second = whole.partition(" * ")
     for part, count in ((second, first), (first, second)):
@@ -168,7 +212,7 @@ def padded(call: Applied) -> Value:
         sources = dim.sources.union(*(number.sources for number in given))
         if any(number.is_rest for number in given):
             shape = _without_sources(shape, -1 - place, sources)
-        elif any(number.text != "0" for number in given):
+        elif len(given) < 2 or any(number.text != "0" for number in given):
             shape = shape.with_dim(-1 - place, Dim("?", sources))
     return call.moved(shape)
 

@@ -27,24 +27,9 @@ _WORDS = (
     *("combinations", "one_hot", "lstsq", "pack_padded", "to_sparse", ".item(", ".tolist("),
     *(".cpu(", "allclose", ".equal(", "synchronize(", "error_if_nonfinite"),
     *("assert_close", "DataLoader(", "DataCollator", "pad_sequence(", "print(", " bool(", "(bool("),
-    *(
-        "float(torch.",
-        "int(torch.",
-        "int(t)",
-        "timestep[0]",
-        "multi_apply(",
-        "math.sqrt(",
-        "linspace(",
-    ),
-    *(
-        "linspace(",
-        ".data[0]",
-        "add_scalar",
-        "add_histogram(",
-        "set_postfix(",
-        "wandb.log(",
-        "log_value(",
-    ),
+    *("float(torch.", "int(torch.", "int(t)", "timestep[0]", "multi_apply(", "math.sqrt("),
+    *("linspace(", ".data[0]", "add_scalar", "add_histogram(", "set_postfix(", "wandb.log("),
+    "log_value(",
 )
 """Of these one alone makes a function worth reading."""
 _COUNT = (

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from npulens.checks.segments.shape_answers import Hint
 from npulens.graphs.definitions import FunctionHere
-from npulens.shapes.values.events import Event, Recorder, depends
+from npulens.shapes.values.events import Assigned, Event, Recorder, depends
 from npulens.shapes.values.shape_values import Tensor
 from npulens.text.spans import Span
 
@@ -19,6 +19,11 @@ def hint_of_function(home: str, name: Span, events: Sequence[Event]) -> Hint:
     return Hint(name, home, "", bool(shapes), shapes, sum(event.synchronizes for event in events))
 
 
+def is_own(assigned: Assigned, function: FunctionHere) -> bool:
+    """Whether a name is one of a function, or of those that are defined in it."""
+    return function.node in [scope.node for scope in assigned.function.scopes]
+
+
 def hints_of_names(function: FunctionHere, recorder: Recorder, placed: Placed) -> Iterator[Hint]:
     """The shapes of the names that were assigned in a function, and where it was evaluated.
 
@@ -28,8 +33,7 @@ def hints_of_names(function: FunctionHere, recorder: Recorder, placed: Placed) -
     events = recorder.events
     for node, assigned in recorder.assigned.items():
         value = assigned.value
-        is_own = function.node in [scope.node for scope in assigned.function.scopes]
-        if not (is_own or depends(value)):
+        if not (is_own(assigned, function) or depends(value)):
             continue
         if isinstance(value, Tensor) and not value.shape.is_unknown:
             home, span = placed(node, assigned.function)

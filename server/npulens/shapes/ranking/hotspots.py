@@ -10,7 +10,13 @@ from itertools import chain
 from npulens.catalog.project_model import ReturnedShape
 from npulens.checks.segments.analysed_module import AnalysedModule
 from npulens.checks.segments.segment import Segment, never_cancel
-from npulens.checks.segments.shape_answers import Evaluation, Hint, Hotspot, ShapeAnswers
+from npulens.checks.segments.shape_answers import (
+    Evaluation,
+    Hint,
+    Hotspot,
+    NamedShapes,
+    ShapeAnswers,
+)
 from npulens.graphs.definitions import FunctionHere
 from npulens.shapes.evaluation.elsewhere import Elsewhere, summary_of
 from npulens.shapes.evaluation.optional import OptionalParameter, optional_parameters
@@ -19,6 +25,7 @@ from npulens.shapes.ranking.call_graph import CallGraph
 from npulens.shapes.ranking.described import text_of
 from npulens.shapes.ranking.evaluation_prefilter import functions_of, is_host_code
 from npulens.shapes.ranking.evaluations import evaluated, evaluations
+from npulens.shapes.ranking.named_shapes import name_shapes
 from npulens.shapes.ranking.reporting import Home, Reporter, name_of
 from npulens.shapes.ranking.runtimes import runtime_names
 from npulens.shapes.ranking.scoring import Reach
@@ -51,7 +58,6 @@ class Hotspots:
         module: The module.
         reported_only: Places that score too low to be reported are left out, and so are hints.
         every_function: Also functions are evaluated that hold no word of a source.
-        all_shapes: Hints are given for names in functions without dynamic shapes, too.
         check_cancelled: Called now and then; what it raises ends the search, which can be taken up
             again.
     """
@@ -62,7 +68,6 @@ class Hotspots:
         *,
         reported_only: bool = False,
         every_function: bool = False,
-        all_shapes: bool = False,
         check_cancelled: Callable[[], None] = never_cancel,
     ) -> None:
         self._check_cancelled = check_cancelled
@@ -72,7 +77,6 @@ class Hotspots:
         self._known = replace(module.known, in_step=True)
         self._reported_only = reported_only
         self._every_function = every_function
-        self._all_shapes = all_shapes or every_function
 
     def find(self) -> None:
         """Look through segments of which that is not known, or that rest on what has changed."""
@@ -83,13 +87,10 @@ class Hotspots:
             if shapes.hotspots is None or self._have_changed(shapes):
                 shapes.hotspots = None
                 functions = list(self._candidates.among(segment, scope)) if self._has_torch else []
-                others = []
-                if self._has_torch and self._all_shapes:
-                    others = self._candidates.others(segment, functions)
-                if functions or others:
+                if functions:
                     # A name of a runtime anywhere in a class counts for all of it.
                     known = shapes.evaluations if self._runtimes is None else {}
-                    self._look_through(segment, functions, others, known)
+                    self._look_through(segment, functions, known)
                 else:
                     shapes.hotspots = shapes.exempt_hotspots = shapes.hints = ()
                     shapes.evaluations, shapes.looked_through = {}, {}
@@ -109,6 +110,13 @@ class Hotspots:
     def hints(self) -> list[Hint]:
         """What an editor can show besides the findings, in order of place."""
         return Places(self._segments, self.homes).hints()
+
+    def named(self) -> NamedShapes:
+        """The shapes of names in all functions, and what these take and give."""
+        if not self._has_torch:
+            return NamedShapes()
+        places = Places(self._segments, self.homes)
+        return name_shapes(self._module, self._session(), self._reporter, places)
 
     def returned(self, wanted: Container[str]) -> dict[str, ReturnedShape]:
         """What functions of the module return, those whose result depends on data.
@@ -150,14 +158,9 @@ class Hotspots:
         self,
         segment: Segment,
         functions: Sequence[FunctionHere],
-        others: Sequence[FunctionHere],
         known: Mapping[ast.AST, Evaluation],
     ) -> None:
-        """Evaluate functions of a segment, but for those of which it is known and holds still.
-
-        Of the others the shapes of names count alone; what they call is not looked into, so that
-        an edit has none but the edited one evaluated again.
-        """
+        """Evaluate functions of a segment, but for those of which it is known and holds still."""
         shapes, evaluate = segment.shapes, partial(self._evaluated, segment, known=known)
         self._module.definitions.all.queried = set(shapes.queried) if known else set()
         is_exempt = {each: self._call_graph.is_exempt(name_of(each)) for each in functions}
@@ -165,14 +168,12 @@ class Hotspots:
         callers = self._callers_of_silent(segment, functions, reported)
         is_exempt.update(dict.fromkeys(callers, False))
         reported.update(evaluate(callers))
-        others = [each for each in others if each.node not in reported]
         exempt = {}
         if not self._reported_only:
             exempt = evaluate([each for each in functions if is_exempt[each]])
-        named = evaluate(others, is_flat=True)
         if not self._reported_only:
-            shapes.queried = self._module.interfaces.behind([*functions, *callers, *others])
-        shapes.evaluations = {**reported, **exempt, **named}
+            shapes.queried = self._module.interfaces.behind([*functions, *callers])
+        shapes.evaluations = {**reported, **exempt}
         shapes.hotspots = tuple(chain.from_iterable(e.hotspots for e in reported.values()))
         shapes.exempt_hotspots = tuple(chain.from_iterable(e.hotspots for e in exempt.values()))
         shapes.hints = tuple(chain.from_iterable(e.hints for e in shapes.evaluations.values()))
@@ -212,23 +213,22 @@ class Hotspots:
         segment: Segment,
         functions: Sequence[FunctionHere],
         known: Mapping[ast.AST, Evaluation],
-        *,
-        is_flat: bool = False,
     ) -> dict[ast.AST, Evaluation]:
         """What is found in some functions of a segment, by their nodes."""
         if not functions:
             return {}
-        reporter = Reporter(
+        reporter = self._reporter(segment)
+        return evaluations(functions, self._session(), reporter, known, self.homes)
+
+    def _reporter(self, segment: Segment) -> Reporter:
+        return Reporter(
             self.homes,
             segment,
             self._runtimes,
             is_of_host=self._call_graph.is_of_host,
             with_hints=not self._reported_only,
-            all_shapes=self._all_shapes,
+            all_shapes=self._every_function,
         )
-        session = self._session()
-        session.is_flat = is_flat
-        return evaluations(functions, session, reporter, known, self.homes)
 
     def _session(self) -> Session:
         operators = self._module.catalogue.operators

@@ -96,19 +96,21 @@ class Reporter:
         hints = []
         own = [event for event in kept if event.function.node is function.node]
         if own and function.node.name.isidentifier():
-            hints.append(hint_of_function(*self._name(function), own))
-        hints += hints_of_names(function, recorder, self._placed)
+            hints.append(hint_of_function(*self.name(function), own))
+        hints += hints_of_names(function, recorder, self.placed)
         return tuple(hotspots), tuple(hints)
 
     def _feeds_runtime(self, event: Event) -> bool:
         """Whether a copy is what another runtime, which has the model, takes."""
         return uses_runtime(self._home(event.node, event.function).segment.words, self._runtimes)
 
-    def _placed(self, node: ast.AST, function: FunctionHere) -> tuple[str, Span]:
+    def placed(self, node: ast.AST, function: FunctionHere) -> tuple[str, Span]:
+        """The function at the top of the module that a node is in, and where there."""
         home = self._home(node, function)
         return home.name, home.span(node).shifted(-home.start)
 
-    def _name(self, function: FunctionHere) -> tuple[str, Span]:
+    def name(self, function: FunctionHere) -> tuple[str, Span]:
+        """The same of the name of a function."""
         node = function.node
         home = self._home(node, function)
         lines = home.segment.parsed.lines
@@ -122,7 +124,7 @@ class Reporter:
         span = home.span(event.node)
         new = Repairs(event.function, lines)
         repairs = self._known_repairs.setdefault(event.function.node, new)
-        used = tuple(self._placed(node, function) for node, function in event.used.items())
+        used = tuple(self.placed(node, function) for node, function in event.used.items())
         return Hotspot(
             event.rule,
             span.shifted(-home.start),

@@ -3,7 +3,7 @@
 import ast
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property
 
 from npulens.checks.segments.analysed_module import AnalysedModule
@@ -71,12 +71,6 @@ class Candidates:
             is_run = isinstance(node, (Block, ast.Assign))
             if is_run and (self._every_function or sources.has_some(*lines_span(node, lines))):
                 yield _as_function(node, scope)
-
-    def others(self, segment: Segment, candidates: Sequence[FunctionHere]) -> list[FunctionHere]:
-        """The other functions of a segment, of which an editor shows the shapes of names."""
-        known = {function.node for function in candidates}
-        functions = functions_of(segment.parsed.body, self._module.definitions.all)
-        return [f for f in functions if f.node not in known and not is_host_code(f)]
 
     def _sources(self, segment: Segment) -> Sources:
         if segment.shapes.sources is None:

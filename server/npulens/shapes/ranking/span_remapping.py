@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from npulens.checks.segments.segment import Segment, with_starts
-from npulens.checks.segments.shape_answers import Hint, Hotspot
+from npulens.checks.segments.shape_answers import Hint, Hotspot, NamedShapes
 from npulens.shapes.ranking.reporting import Home
 from npulens.text.spans import Span
 
@@ -23,18 +23,27 @@ class Places:
         found: dict[Span, Hint] = {}
         for start, segment in with_starts(self._segments):
             for hint in segment.shapes.hints:
-                moved = hint._replace(
-                    span=hint.span.shifted(self._place_of(hint.home, start)),
-                    home="",
-                    sources=tuple(
-                        ("", span.shifted(self._place_of(home, start)))
-                        for home, span in hint.sources
-                    ),
-                )
+                moved = self._moved_hint(hint, start)
                 before = found.get(moved.span)
                 if before is None or not before.is_dynamic:
                     found[moved.span] = moved
         return sorted(found.values())
+
+    def moved(self, named: NamedShapes, start: int) -> NamedShapes:
+        """What a function of a segment that starts at an offset shows, in offsets of the module."""
+        return NamedShapes(
+            tuple(self._moved_hint(hint, start) for hint in named.hints),
+            tuple(self._moved_hint(hint, start) for hint in named.reads),
+            tuple(
+                each._replace(span=each.span.shifted(self._place_of(each.home, start)), home="")
+                for each in named.functions
+            ),
+        )
+
+    def _moved_hint(self, hint: Hint, start: int) -> Hint:
+        sources = (("", span.shifted(self._place_of(home, start))) for home, span in hint.sources)
+        span = hint.span.shifted(self._place_of(hint.home, start))
+        return hint._replace(span=span, home="", sources=tuple(sources))
 
     def hotspots(self) -> list[Hotspot]:
         """The hotspots in offsets of the module, each once."""

@@ -15,21 +15,41 @@ def put_together(first: Value, second: Value) -> Value:
     return Items(either(first.each, second.each), None, first.sources | second.sources)
 
 
-def of_numbers(node: ast.BinOp | ast.AugAssign, first: Number, second: Number) -> Value:
+def of_numbers(node: ast.BinOp | ast.AugAssign, first: Number, second: Number) -> Number:
     """A number from two."""
     sources = first.sources | second.sources
     if "random" in (first.text, second.text):
         return Number("random", sources)
     if not sources:
-        return Number(ast.unparse(node) if _is_short(node) else "?")
+        return Number(_text(node, first, second))
     is_rest = isinstance(node.op, ast.Sub) and not first.sources and not second.is_rest
     return Number("?", sources, is_rest)
 
 
-def _is_short(node: ast.BinOp | ast.AugAssign) -> bool:
-    return isinstance(node, ast.BinOp) and all(
+def _text(node: ast.BinOp | ast.AugAssign, first: Number, second: Number) -> str:
+    """How a number reads that is computed: as a number if both are written, or as the code."""
+    if first.value is not None and second.value is not None:
+        number = _computed(node.op, first.value, second.value)
+        return "?" if number is None else str(number)
+    is_short = isinstance(node, ast.BinOp) and all(
         isinstance(side, (ast.Name, ast.Constant)) for side in (node.left, node.right)
     )
+    return ast.unparse(node) if is_short and "?" not in (first.text, second.text) else "?"
+
+
+def _computed(op: ast.operator, first: int, second: int) -> int | None:
+    match op:
+        case ast.Add():
+            return first + second
+        case ast.Sub():
+            return first - second
+        case ast.Mult():
+            return first * second
+        case ast.FloorDiv() if second:
+            return first // second
+        case ast.Mod() if second:
+            return first % second
+    return None
 
 
 def kind_of(op: ast.operator, operands: Sequence[Tensor], first: Value, second: Value) -> str:

@@ -49,9 +49,9 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
-    """A name with the value that a statement gives it."""
+    """A name or attribute with the value that it has there."""
 
-    node: ast.Name
+    node: ast.expr
     function: FunctionHere
     value: Value
 
@@ -67,12 +67,18 @@ class Recorder:
     Attributes:
         events: By the node.
         assigned: By the target.
+        reads: Names and attributes where they are read, if that is noted.
+        parameters: Those of the function that show their dimensions.
         notes_names: Whether names are noted.
+        notes_reads: Whether it is noted where they are read.
         log: All that was noted, in order, also what was known before.
     """
 
-    def __init__(self, *, notes_names: bool) -> None:
+    def __init__(self, *, notes_names: bool, notes_reads: bool = False) -> None:
         self.notes_names = notes_names
+        self.notes_reads = notes_reads
+        self.reads: dict[ast.expr, Assigned] = {}
+        self.parameters: dict[str, Value] = {}
         self.log: list[Event] = []
         self.events: dict[ast.AST, Event] = {}
         self.assigned: dict[ast.Name, Assigned] = {}
@@ -109,6 +115,13 @@ class Recorder:
             if not depends(value):
                 value = either(before.value, value)
         self.assigned[node] = Assigned(node, function, value)
+
+    def read(self, node: ast.expr, function: FunctionHere, value: Value) -> None:
+        """Note what a name or attribute is where it is read, in all turns of a loop."""
+        before = self.reads.get(node)
+        if before is not None:
+            value = either(before.value, value)
+        self.reads[node] = Assigned(node, function, value)
 
 
 def depends(value: Value) -> bool:

@@ -109,11 +109,17 @@ class Layer(NamedTuple):
         name: The name.
         definition: The class, if it is one of this file.
         size: How many features or channels come out, as the constructor has it.
+        parts: The modules that run one after the other, of a `Sequential`.
+        keeps_lengths: A convolution leaves the lengths of its input as they are.
+        given: What the parameters of the constructor are where the module is made.
     """
 
     name: str
     definition: ClassHere | None = None
     size: str = "?"
+    parts: "tuple[Layer, ...]" = ()
+    keeps_lengths: bool = False
+    given: tuple[tuple[str, str], ...] = ()
 
 
 class Layers(NamedTuple):
@@ -195,7 +201,9 @@ def either(first: Value, second: Value) -> Value:
                 return tensor._replace(is_sure=False)
             if isinstance(other, Number):  # a sum that starts with 0
                 return tensor._replace(is_sure=False)
-            return tensor._replace(is_sure=False) if other in (NOTHING, UNKNOWN) else UNKNOWN
+            if other is UNKNOWN:
+                return tensor._replace(shape=tensor.shape.unnamed(), is_sure=False)
+            return tensor._replace(is_sure=False) if other == NOTHING else UNKNOWN
         if isinstance(tensor, Items) and other == NOTHING:
             return tensor
     return UNKNOWN

@@ -1,7 +1,7 @@
 """Shapes on symbols: what is known of each dimension of a tensor, and which depend on data."""
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import reduce
 from typing import NamedTuple
 
@@ -98,12 +98,27 @@ class Shape(NamedTuple):
         shape = self._blurred(index)
         return shape._replace(hidden=shape.hidden | dim.sources)
 
+    def unnamed(self) -> "Shape":
+        """The shape without what its lengths are called, as where it may be another one."""
+        return self.renamed(lambda text: "?")
+
+    def renamed(self, rename: Callable[[str], str]) -> "Shape":
+        """The shape with lengths that are called something else."""
+        lead, tail = (
+            tuple(dim._replace(text=rename(dim.text)) for dim in part)
+            for part in (self.lead, self.tail)
+        )
+        return self._replace(lead=lead, tail=tail)
+
     def described(self) -> str:
         """`[B, ?, 4]`; an ellipsis where dimensions are not known."""
         texts = ["?" if dim.sources else dim.text for dim in self.lead]
         if self.is_open:
             texts.append("...")
-            texts += ["?" if dim.sources else dim.text for dim in self.tail]
+            behind = ["?" if dim.sources else dim.text for dim in self.tail]
+            # Of an open shape, that there is some length more says nothing.
+            known = next((i for i, text in enumerate(behind) if text != "?"), 0)
+            texts += behind if self.sources else behind[known:]
         return f"[{', '.join(texts)}]"
 
     def _blurred(self, index: int) -> "Shape":
@@ -140,10 +155,10 @@ def opened(sources: Sources) -> Shape:
 
 def joined(first: Shape, second: Shape) -> Shape:
     """A shape that is one or the other."""
-    if first == second or second.is_unknown:
-        return first._replace(is_open=True) if second.is_unknown else first
-    if first.is_unknown:
-        return second._replace(is_open=True)
+    if first == second:
+        return first
+    if first.is_unknown or second.is_unknown:
+        return (second if first.is_unknown else first).unnamed()._replace(is_open=True)
     if first.rank is not None and first.rank == second.rank:
         return closed(*map(_either, first.lead, second.lead))
     lead = tuple(map(_either, first.lead, second.lead)) if first.is_open and second.is_open else ()
@@ -184,10 +199,21 @@ def _broadcast(first: Shape, second: Shape) -> Shape:
         lead = tuple(map(_wider, first.lead, second.lead))
         inside = frozenset().union(*(dim.sources for dim in lead))
         return Shape(lead, hidden=(first.sources | second.sources) - inside)
-    known, other = (first, second) if first.sources else (second, first)
-    if not other.sources:
-        return known
-    return opened(first.sources | second.sources)
+    if first.sources and second.sources:
+        return opened(first.sources | second.sources)
+    if first.sources or second.sources:
+        return first if first.sources else second
+    return _aligned(first, second)
+
+
+def _aligned(first: Shape, second: Shape) -> Shape:
+    """Shapes of which at least one is open, from their last dimensions on."""
+    ends = [shape.tail if shape.is_open else shape.lead for shape in (first, second)]
+    long, short = sorted(ends, key=len, reverse=True)
+    split = len(long) - len(short)
+    is_whole = not (first if short is ends[0] else second).is_open
+    before = long[:split] if is_whole else tuple(map(_stretched, long[:split]))
+    return Shape(tail=(*before, *map(_wider, long[split:], short)))
 
 
 def _stretched(dim: Dim) -> Dim:

@@ -19,7 +19,7 @@ _PYTHON_WORDS = (
     *("#SBATCH", "srun", "--gres", "submitit", "torchrun", "slurm_(", "gpus_per_node"),
     *("sbatch", "bsub", "BSUB", "j_exclusive", "gmodel", "gmem"),
     *("flash_att", "xformers", "_8bit", "_32bit", "4bit", "fp4", "tf32", "accelerator"),
-    *("OptimizerNames",),
+    *("OptimizerNames", "__global__"),
     *("num_gpus", "resources_per_trial", "install_requires", "extras_require"),
 )
 _CMAKE_WORDS = (b".cu", b"CUDA", b"cuda", b"TensorRT", b"nvinfer", b"cublas", b"cudnn")
@@ -31,7 +31,16 @@ _LAUNCH_WORDS = (
     *("4bit", "fp4"),
     *("quantize", "accelerator", "gres", "tres_per", "rmsprop", "tensorrt", "HCCL", "ASCEND_"),
     *("TASK_QUEUE", "torch", "TORCH", "cudnn", "CUDNN", "cublas", "CUBLAS", "xformers", "apex"),
-    *("deepspeed", "colossalai", "gds-tools", "nsight", "cutensor", "cuquantum", "_32bit"),
+    *(
+        "DS_BUILD",
+        "deepspeed",
+        "colossalai",
+        "gds-tools",
+        "nsight",
+        "cutensor",
+        "cuquantum",
+        "_32bit",
+    ),
     *("accelerate", "peft", "mmcv", "ultralytics", "singularity", "apptainer", "arseConv"),
     *("triton", "bitsandbytes", "vllm", "mamba", "causal", "gemm", "gaussian", "rasteri", "knn"),
     *("gsplat", "raymarching", "nerfacc", "nvdiff", "inkowski", "kaolin", "cupy", "cufft"),
@@ -89,7 +98,7 @@ class Relevance:
         roots = sorted({name.partition(".")[0] for name in catalogue.libraries})
         libraries = [r for r in roots if not any(word in r for word in _LAUNCH_WORDS)]
         self._launch = _encoded((*_LAUNCH_WORDS, *libraries))
-        self._native = _encoded(BINDERS)
+        self._native = _encoded((*BINDERS, "__global__", "cuda", "CUDA"))
 
     def may_have_findings(self, path: str, data: bytes) -> bool:
         """Whether a file holds a word that a finding, or a comment for npulens, needs."""

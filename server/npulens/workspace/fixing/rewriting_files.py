@@ -6,14 +6,16 @@ from pathlib import Path
 from npulens.catalog.messages import LocalizedError, os_error, unreadable
 from npulens.catalog.model import Fix
 from npulens.fixes.apply import apply_edits
+from npulens.text import sources
 from npulens.text.decoding import (
     DecodedSource,
     UndecodableSource,
     UnencodableText,
     decode_source,
-    encode_source,
 )
 from npulens.text.document import Document
+from npulens.text.notebooks import NotWrittenBack
+from npulens.text.unreadable import Unreadable
 from npulens.workspace.fixing.change_log import ChangeLog, relative_path
 from npulens.workspace.fixing.file_fixes import FixedFile
 from npulens.workspace.runs.file_report import FileReport
@@ -58,14 +60,13 @@ def rewrite_file(
     """
     name = relative_path(path, root)
     try:
-        source = read_source(path)
+        before = path.read_bytes()
+        source = sources.read_source(str(path), before)
         fix = make(source.text)
         if fix is None:
             return False
-        before = encode_source(source.text, source.encoding, source.has_bom)
-        text = apply_edits(source.text, fix.edits)
-        after = encode_source(text, source.encoding, source.has_bom)
-    except (UnreadableError, UnencodableText):
+        after = source.encode(apply_edits(source.text, fix.edits))
+    except (OSError, Unreadable, UnencodableText, NotWrittenBack):
         return False  # the check of the file says so
     report = write(FixedFile(FileReport(str(path)), before, after))
     if report.problem is not None:

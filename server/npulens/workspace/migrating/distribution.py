@@ -1,7 +1,7 @@
 """Making a script of a tree train in one process for each card, with what starts these."""
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -17,7 +17,6 @@ from npulens.catalog.model import (
 from npulens.fixes.apply import apply_edits
 from npulens.fixes.fix_differences import differences
 from npulens.fixes.multi_device.cautions import cautions
-from npulens.fixes.multi_device.reading import OtherModule
 from npulens.fixes.remaining_cuda import remaining_cuda
 from npulens.fixes.scripts import ANY_CARDS, NPU_CARDS, Cards, UnclearError, read_script
 from npulens.syntax.parsing import module_tree
@@ -27,7 +26,7 @@ from npulens.workspace.fixing.change_log import ChangeLog, Note, relative_path
 from npulens.workspace.fixing.effort import effort_of
 from npulens.workspace.fixing.file_fixes import FixedFile
 from npulens.workspace.fixing.rewriting_files import UnreadableError, read_source, rewrite_file
-from npulens.workspace.migrating.project_modules import project_modules
+from npulens.workspace.migrating.project_modules import project_modules, started_file
 from npulens.workspace.runs.file_report import FileReport
 
 _LAUNCHER = """\
@@ -101,7 +100,7 @@ def distribute_entry(
     fix_later: FixLater | None,
     known: Known,
 ) -> None:
-    """Change the script and put its launcher beside it; nothing of that is done by half.
+    """Change the script and its modules, and put its launcher beside it; all of it or nothing.
 
     Args:
         wanted: The script.
@@ -122,21 +121,27 @@ def distribute_entry(
     launcher = entry.with_name(starting.name)
     if launcher.exists():
         raise DistributionError(relative_path(launcher, root), message("distributed.name-is-taken"))
+    texts: dict[str, str] = {}
+    fixes: dict[str, Fix] = {}
     try:
-        text = read_source(entry).text
-        script = _distributed(text, wanted.model, cards, project_modules(root, entry))
-        fix = Fix(message("fix.distribute"), Applicability.UNSAFE, differences(text, script))
-        if fix_later is not None:
-            _require_nothing_left(text, *fix_later(entry, apply_edits(text, fix.edits)))
+        for path, text in _distributed(root, entry, wanted.model, cards).items():
+            texts[path] = read_source(root / path).text
+            edits = differences(texts[path], text)
+            fixes[path] = Fix(message("fix.distribute"), Applicability.UNSAFE, edits)
+            if fix_later is not None:
+                later = fix_later(root / path, apply_edits(texts[path], edits))
+                _require_nothing_left(path, texts[path], *later)
     except UnclearError as error:
-        raise DistributionError(f"{wanted.entry}:{error.line}", error.text) from error
+        place = f"{error.path or wanted.entry}:{error.line}"
+        raise DistributionError(place, error.text) from error
     except UnreadableError as error:
         reason = message("error.cannot-be-read", reason=error.text)
         raise DistributionError(wanted.entry, reason) from error
-    if not rewrite_file(entry, lambda _: fix, root, log, write):
+    if not _write_all(fixes, root, log, write):
         return
-    distributed = read_source(entry).text
-    log.notes += (Note(wanted.entry, line, text) for line, text in cautions(text, distributed))
+    for path, text in texts.items():
+        found = cautions(text, read_source(root / path).text, is_started=path == wanted.entry)
+        log.notes += (Note(path, *each) for each in found)
     values = {"card": starting.card, "count": starting.counter}
     start = _LAUNCHER.format(entry=shlex.quote(entry.name), **values)
     write_whole(launcher, start.encode("utf-8", "surrogateescape"), 0o755)
@@ -145,21 +150,45 @@ def distribute_entry(
     log.add_new(name, start.rstrip("\n"), made)
 
 
-def _distributed(text: str, model: str | None, cards: Cards, other_module: OtherModule) -> str:
-    """The new script. What makes it is loaded here, since no other command needs it.
+def _write_all(
+    fixes: Mapping[str, Fix],
+    root: Path,
+    log: ChangeLog,
+    write: Callable[[FixedFile], FileReport],
+) -> bool:
+    """Change all files or none: what is written already is taken back where one cannot be."""
+    before = {path: (root / path).read_bytes() for path in fixes}
+    changes = list(log.changes)
+    for path, fix in fixes.items():
+        if rewrite_file(root / path, lambda _, fix=fix: fix, root, log, write):  # type: ignore[misc]
+            continue
+        for done in fixes:
+            if done == path:
+                break
+            now = (root / done).read_bytes()
+            write(FixedFile(FileReport(str(root / done)), now, before[done]))
+        log.changes[:] = changes
+        return False
+    return True
+
+
+def _distributed(root: Path, entry: Path, model: str | None, cards: Cards) -> dict[str, str]:
+    """The new texts of files. What makes them is loaded here, since no other command needs it.
 
     Raises:
         UnclearError: It is not clear how, or a package is missing.
+        UnreadableError: The script cannot be read.
     """
     try:
-        from npulens.fixes.multi_device.script_rewriting import distributed_text
+        from npulens.fixes.multi_device.script_rewriting import distributed_texts
     except ImportError as error:
         raise UnclearError(1, "distributed.needs-libcst") from error
-    return distributed_text(text, model, cards, other_module)
+    start = started_file(root, entry)
+    return distributed_texts(start, model, cards, project_modules(root, entry))
 
 
-def _require_nothing_left(original: str, migrated: str, left: Sequence[Finding]) -> None:
-    """See that each use of CUDA that stays in the script is a finding, which counts as left to do.
+def _require_nothing_left(path: str, original: str, migrated: str, left: Sequence[Finding]) -> None:
+    """See that each use of CUDA that stays in a file is a finding, which counts as left to do.
 
     Raises:
         UnclearError: One is not.
@@ -170,11 +199,10 @@ def _require_nothing_left(original: str, migrated: str, left: Sequence[Finding])
         span = script.span(node)
         if not any(each.start < span.end and span.start < each.end for each in spans):
             source = script.source(node)
-            raise UnclearError(
-                _line_of(source, node.lineno, original),
-                "distributed.fails-in-every-process",
-                code=source,
-            )
+            line = _line_of(source, node.lineno, original)
+            error = UnclearError(line, "distributed.fails-in-every-process", code=source)
+            error.path = path
+            raise error
 
 
 def _line_of(source: str, line: int, original: str) -> int:

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Protocol
 
 from npulens.catalog.messages import LocalizedError, message
-from npulens.catalog.model import Applicability, Finding, MigrationStyle, Shim
+from npulens.catalog.model import Applicability, Finding, Fix, MigrationStyle, Shim
 from npulens.catalog.project_model import ProjectFacts
 from npulens.catalog.tables import Catalogue
 from npulens.fixes.apply import fix_text
 from npulens.fixes.starting_shim import start_with_shim
+from npulens.syntax.cells import python_of_notebook
 from npulens.text.document import Document
 from npulens.text.kinds import Kind, kind_by_name
 from npulens.verdicts.conditions import Known
@@ -295,3 +296,9 @@ def _start_with_shim(
     python = [file for file in files if kind_by_name(file.name) is Kind.PYTHON]
     for path in ShimFinder().scripts_without_shim(python, root, started):
         rewrite_file(path, start_with_shim, root, log, write)
+    if started is not None and kind_by_name(started.name) is Kind.NOTEBOOK:
+        rewrite_file(started, _notebook_with_shim, root, log, write)
+
+
+def _notebook_with_shim(text: str) -> Fix | None:
+    return start_with_shim(python_of_notebook(text))

@@ -1,15 +1,44 @@
-"""The modules of a project that a script of it imports, as trees."""
+"""The modules of a project that a script of it imports."""
 
-import ast
-from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from npulens.syntax.parsing import module_tree
+from npulens.workspace.fixing.change_log import relative_path
 from npulens.workspace.fixing.rewriting_files import UnreadableError, read_source
 
+if TYPE_CHECKING:
+    from npulens.fixes.multi_device.script_rewriting import FindFile, ProjectFile
 
-def project_modules(root: Path, entry: Path) -> Callable[[str], ast.Module | None]:
+
+def project_file(root: Path, path: Path, name: str) -> "ProjectFile":
+    """A file of a project.
+
+    Args:
+        root: The root of the project.
+        path: The file.
+        name: Its full name as a module.
+
+    Raises:
+        UnreadableError: It cannot be read.
+    """
+    from npulens.fixes.multi_device.script_rewriting import ProjectFile
+
+    text = read_source(path).text
+    return ProjectFile(relative_path(path, root), name, text, path.name == "__init__.py")
+
+
+def started_file(root: Path, entry: Path) -> "ProjectFile":
+    """The script that is started.
+
+    Raises:
+        UnreadableError: It cannot be read.
+    """
+    parts = entry.relative_to(root).with_suffix("").parts
+    return project_file(root, entry, ".".join(parts))
+
+
+def project_modules(root: Path, entry: Path) -> "FindFile":
     """Finds modules by their full names, as the script that is run would import them.
 
     Args:
@@ -17,24 +46,25 @@ def project_modules(root: Path, entry: Path) -> Callable[[str], ast.Module | Non
         entry: The script; its folder is where Python looks first.
     """
 
-    @lru_cache(maxsize=64)
-    def find(name: str) -> ast.Module | None:
+    @cache
+    def find(name: str) -> "ProjectFile | None":
         parts = name.split(".")
-        for folder in dict.fromkeys((entry.parent, root)):
+        for folder in dict.fromkeys((entry.parent, *_added(root, entry), root)):
             for path in (folder.joinpath(*parts, "__init__.py"), _module(folder, parts)):
                 if path.is_file() and path.resolve().is_relative_to(root.resolve()):
-                    return _tree(path)
+                    try:
+                        return project_file(root, path, name)
+                    except UnreadableError:
+                        return None
         return None
 
     return find
 
 
+def _added(root: Path, entry: Path) -> list[Path]:
+    """The folders between the script and the root, which scripts put on the path of Python."""
+    return [p for p in entry.parents if p.is_relative_to(root) and p != entry.parent]
+
+
 def _module(folder: Path, parts: list[str]) -> Path:
     return folder.joinpath(*parts[:-1], f"{parts[-1]}.py")
-
-
-def _tree(path: Path) -> ast.Module | None:
-    try:
-        return module_tree(read_source(path).text)
-    except (UnreadableError, SyntaxError, ValueError, RecursionError, MemoryError):
-        return None

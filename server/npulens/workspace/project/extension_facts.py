@@ -153,7 +153,7 @@ def _beside_cuda(
         if file.suffix == ".cu":
             by_folder.setdefault(file.parent, []).append(file.stem)
     for file, source in sources.items():
-        if not source.bindings or source.is_ported or file.suffix in CUDA_SUFFIXES:
+        if source.is_ported or file.suffix in CUDA_SUFFIXES:
             continue
         kernels = by_folder.get(file.parent, ())
         if (

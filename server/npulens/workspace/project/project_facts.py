@@ -15,7 +15,7 @@ from npulens.workspace.project.own_modules import own_modules
 from npulens.workspace.project.reexported_libraries import reexported_libraries
 from npulens.workspace.project.returned_shapes import returned_shapes
 from npulens.workspace.project.tensor_method_overrides import tensor_method_overrides
-from npulens.workspace.project.unused import unused_classes, unused_functions
+from npulens.workspace.project.unused import unused_definitions, unused_functions
 from npulens.workspace.project.unused_modules import unused_modules
 
 
@@ -40,8 +40,11 @@ def project_facts(
     own = frozenset(own_modules(files, folders, catalogue))
     modules = contents.modules(files)
     extensions, optional = extension_facts(files, modules, catalogue, contents, memo)
-    unused = UnusedFacts(
-        unused_classes(files, folders, contents, memo) | unused_functions(modules, folders, memo),
+    unused = unused_definitions(files, folders, contents, memo)
+    apart = frozenset(name for name in unused if name.startswith("_") or name[0].isupper())
+    unused_facts = UnusedFacts(
+        apart | unused_functions(modules, folders, memo),
+        unused - apart,
         unused_modules(modules, files, folders, contents, memo),
     )
     members = ModuleMembers(
@@ -56,6 +59,6 @@ def project_facts(
         with_counterparts=with_counterparts(files),
         extensions=extensions,
         optional=optional,
-        unused=unused,
+        unused=unused_facts,
         members=members,
     )

@@ -1,21 +1,42 @@
-"""Classes and functions that nothing of a project uses, such as losses that were tried once."""
+"""Classes, functions and methods that nothing of a project uses, such as losses tried once."""
 
 import re
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from npulens.workspace.files.repository import read_plain
 from npulens.workspace.index.contents import Content, Contents, Modules
 from npulens.workspace.index.fact_memo import FactMemo, text, texts
 
 _LONGEST_DECORATOR = 500
-_PACKAGED_BY = ("setup.py", "setup.cfg", "pyproject.toml")
-_CLASS = re.compile(rb"(?:^|(?<=\n))class (\w+)[ \t]*(?:\(([\w. ]*)\))?[ \t]*:")
+_PACKAGED_BY = {
+    "setup.py": re.compile(rb""),
+    "setup.cfg": re.compile(rb"(?m)^\[(?:metadata|options)"),
+    "pyproject.toml": re.compile(rb"(?m)^\[(?:project|build-system|tool\.(?:poetry|flit|pdm))"),
+}
+"""Files by which a project can be installed, and what they hold then."""
+_LARGEST_SETTING = 1_000_000
+_PART = re.compile(rb"(?:\A|(?<=\n))(?=[^\s#)\]}'\"])")
+"""Where statements of a module begin."""
+_CLASS = re.compile(rb"class (\w+)[ \t]*(?:\(([\w. ]*)\))?[ \t]*:")
+_FUNCTION = re.compile(rb"(?:async[ \t]+)?def (\w+)[ \t]*\(")
+_METHOD = re.compile(rb"\n(?:    |\t)(?:async[ \t]+)?def (\w+)[ \t]*\(")
+_CALLED_BY_OTHERS = re.compile(
+    rb"__\w+__|main|test\w*|Test\w*|pytest_\w+|set_?[uU]p\w*|tear_?[dD]own\w*"
+    rb"|forward|backward|extra_repr|reset_parameters|[gs]et_extra_state|_load_from_state_dict"
+    rb"|write|writelines|flush|read|readline|close|emit|format|filter|handle|run|default"
+)
+"""What Python, PyTorch, tests and launchers call by these names."""
+_MADE_UP = re.compile(
+    rb"[\"'](\w+_)(?:\{|[\"'][ \t]*[+%.])|\}(_\w+)[\"']|[+][ \t]*[\"'](_\w+)[\"']"
+)
+"""Beginnings and ends of names that are put together: `getattr(self, f"load_{kind}")`."""
 _PRIVATE = re.compile(rb"\ndef (_[a-z]\w*)\(")
 READS = re.compile(
-    rb"nonzero|unique|masked_|nms\(|\.(?:item|tolist|cpu|any|all)\(|where\(|mask\w*\]"
+    rb"nonzero|unique|masked_|nms\(|\.(?:item|tolist|cpu|any|all)\(|where\(|mask\w*\]|cuda|nccl"
 )
 """What makes a function worth the check whether it is used."""
 _BODY = re.compile(rb"\n(?=[^\s#)])")
@@ -25,36 +46,48 @@ _PLAIN_BASES = frozenset(
 )
 """Of these nobody hears that there is a class of them."""
 
+_ENTRANCES = frozenset({"conftest.py", "hubconf.py"})
+_HARMLESS = re.compile(
+    rb"@(?:torch\.)?(?:no_grad|inference_mode|jit\.\w+|staticmethod|classmethod|property)\b"
+)
+"""Decorators by which nobody else comes to know a function."""
 
-Counts = list[tuple[str, int]]
+Uses = list[tuple[str, str]]
+"""The definition around a use, empty outside of any, and the name that is used there."""
 
 
-def unused_classes(
+def unused_definitions(
     files: Sequence[Path], folders: Iterable[Path], contents: Contents, memo: FactMemo
 ) -> frozenset[str]:
-    """The names of classes that are named nowhere but in themselves.
+    """The names of classes, functions and methods that are named nowhere but in themselves.
 
-    Others may import what a package offers, so only projects that cannot be installed are looked
-    at, and only as a whole.
+    Or in others that nothing uses; names of several definitions are left out. Others may import
+    what a package offers, so only projects that cannot be installed are looked at, as a whole.
     """
     named = list(folders)
     if not named or any(may_be_used_elsewhere(folder) for folder in named):
         return frozenset()
-    own: Counter[str] = Counter()
-    defined: Counter[str] = Counter()
-    for file in files:
-        for name, count in _defined_in(contents.of(file), memo):
-            own[name] += count
-            defined[name] += 1
-    if not own:
+    defined = Counter(name for file in files for name in _defined_in(file, contents.of(file), memo))
+    once = {name for name, count in defined.items() if count == 1}
+    if not once:
         return frozenset()
-    used: Counter[str] = Counter()
-    names = {name.encode() for name in own}
-    all_names = blake2b(" ".join(sorted(own)).encode(), digest_size=16).hexdigest()
+    names = {name.encode() for name in once}
+    all_names = blake2b(" ".join(sorted(once)).encode(), digest_size=16).hexdigest()
+    uses: dict[str, set[str]] = defaultdict(set)
     for file in files:
-        for name, count in _used_in(contents.of(file), names, all_names, memo):
-            used[name] += count
-    return frozenset(name for name in own if used[name] == own[name] and defined[name] == 1)
+        for owner, name in _used_in(file, contents.of(file), names, all_names, memo):
+            uses[name].add(owner)
+    return _without_uses(once, uses)
+
+
+def _without_uses(names: Iterable[str], uses: Mapping[str, Collection[str]]) -> frozenset[str]:
+    """Those that are used in themselves alone, or in others of which that is true."""
+    unused: set[str] = set()
+    left = set(names)
+    while found := {name for name in left if all(o in unused or o == name for o in uses[name])}:
+        unused |= found
+        left -= found
+    return frozenset(unused)
 
 
 def unused_functions(modules: Modules, folders: Iterable[Path], memo: FactMemo) -> frozenset[str]:
@@ -102,42 +135,97 @@ def may_be_used_elsewhere(folder: Path) -> bool:
     """Whether others may use what a folder holds: from the folder around it, or installed."""
     outside = folder.resolve().parent
     return (
-        any((place / name).exists() for place in (folder, outside) for name in _PACKAGED_BY)
+        any(map(_is_packaged, (folder, outside)))
         or (folder / "__init__.py").exists()
         or next(folder.glob("*.dist-info"), None) is not None
         or next(outside.glob("*.py"), None) is not None
     )
 
 
-def _defined_in(content: Content, memo: FactMemo) -> Counts:
-    """Plain classes without decorators, each with how often it is in its own statement."""
-
-    def answer() -> Counts:
-        return [(name.decode(), count) for name, count in _defined(content.data)]
-
-    return memo.recall("plain classes", (content.digest,), answer, _read_counts)
-
-
-def _used_in(content: Content, names: Collection[bytes], all_names: str, memo: FactMemo) -> Counts:
-    """How often each of some names is in a file."""
-
-    def answer() -> Counts:
-        words = Counter(word for word in _WORD.findall(content.data) if word in names)
-        return sorted((name.decode(), count) for name, count in words.items())
-
-    return memo.recall("uses of names", (content.digest, all_names), answer, _read_counts)
+def _is_packaged(folder: Path) -> bool:
+    return any(
+        needed.search(read_plain(str(folder / name), _LARGEST_SETTING) or b"") is not None
+        for name, needed in _PACKAGED_BY.items()
+        if (folder / name).exists()
+    )
 
 
-def _read_counts(plain: Any) -> Counts:
-    if not all(isinstance(count, int) for _, count in plain):
-        raise TypeError("no counts")
-    return [(text(name), count) for name, count in plain]
+def _defined_in(file: Path, content: Content, memo: FactMemo) -> tuple[str, ...]:
+    def answer() -> list[str]:
+        names = (name.decode() for name, _ in _parts(file, content.data) if name)
+        return list(dict.fromkeys(names))
+
+    return memo.recall("plain definitions", (content.digest, file.suffix), answer, texts)
 
 
-def _defined(data: bytes) -> Iterator[tuple[bytes, int]]:
-    for found in _CLASS.finditer(data):
-        if _is_decorated(data, found.start()) or (found[2] or b"") not in _PLAIN_BASES:
+def _used_in(
+    file: Path, content: Content, names: Collection[bytes], all_names: str, memo: FactMemo
+) -> Uses:
+    """Which of some names are in a file, each with the definitions around it."""
+
+    def answer() -> list[tuple[str, str]]:
+        found = {
+            (owner, word)
+            for owner, part in _parts(file, content.data)
+            for word in _WORD.findall(part)
+            if word in names
+        }
+        found |= {(b"", name) for name in _put_together(content.data, names)}
+        return sorted((owner.decode(), word.decode()) for owner, word in found)
+
+    about = content.digest, file.suffix, all_names
+    return memo.recall("uses by definition", about, answer, _read_uses)
+
+
+def _put_together(data: bytes, names: Collection[bytes]) -> Iterator[bytes]:
+    parts = set(_MADE_UP.findall(data))
+    starts = tuple({start for start, _, _ in parts if start})
+    ends = tuple({end or other for _, end, other in parts if end or other})
+    for name in names if parts else ():
+        if name.startswith(starts) or name.endswith(ends):
+            yield name
+
+
+def _read_uses(plain: Any) -> Uses:
+    return [(text(owner), text(name)) for owner, name in plain]
+
+
+def _parts(file: Path, data: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """The statements of a module, each with the name it defines if that could be unused.
+
+    Classes come in parts, with each of their methods by itself.
+    """
+    if file.suffix != ".py" or file.name in _ENTRANCES:
+        yield b"", data
+        return
+    is_registered = False
+    for part in _PART.split(data):
+        if part.startswith(b"@"):
+            is_registered = is_registered or _HARMLESS.match(part) is None
+            yield b"", part
             continue
-        end = _BODY.search(data, found.end())
-        body = data[found.start() : len(data) if end is None else end.start()]
-        yield found[1], _WORD.findall(body).count(found[1])
+        found = _FUNCTION.match(part) or _CLASS.match(part)
+        if found is None or is_registered or _CALLED_BY_OTHERS.fullmatch(found[1]):
+            yield b"", part
+        elif found.re is _FUNCTION:
+            yield found[1], part
+        elif (found[2] or b"") in _PLAIN_BASES:
+            yield from _methods(found[1], part)
+        else:
+            yield b"", part
+        is_registered = False
+
+
+def _methods(owner: bytes, part: bytes) -> Iterator[tuple[bytes, bytes]]:
+    start, name = 0, owner
+    for found in _METHOD.finditer(part):
+        yield name, part[start : found.start(1)]
+        is_own = _CALLED_BY_OTHERS.fullmatch(found[1]) or _has_decorator(part, found.start())
+        start, name = found.start(1), owner if is_own else found[1]
+    yield name, part[start:]
+
+
+def _has_decorator(data: bytes, at: int) -> bool:
+    """Whether the line before is a decorator that may make more of a method."""
+    line = data[max(at - _LONGEST_DECORATOR, 0) : at].rpartition(b"\n")[2].strip()
+    return line.startswith(b"@") and _HARMLESS.match(line) is None

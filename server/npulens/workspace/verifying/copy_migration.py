@@ -3,12 +3,25 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from npulens.catalog.model import Applicability
 from npulens.catalog.tables import Catalogue
 from npulens.workspace.migrating.migration import Request, migrate_in_place
 from npulens.workspace.settings.configuration import Configuration
 from npulens.workspace.verifying.verified_run import CancelledRunError
+
+
+class Applied(NamedTuple):
+    """What was fixed.
+
+    Attributes:
+        findings: How many findings that settled.
+        codes: Their rules, those first whose fixes have to be read.
+    """
+
+    findings: int
+    codes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +45,7 @@ class CopyMigration:
         script: str | None,
         log_folder: Path,
         is_cancelled: Callable[[], bool],
-    ) -> int:
+    ) -> Applied:
         """Migrate the files of a copy in place.
 
         Args:
@@ -41,9 +54,6 @@ class CopyMigration:
             script: The path of the script that will be run, or None.
             log_folder: An empty folder beside the copy.
             is_cancelled: Asked with each file.
-
-        Returns:
-            How many findings that settled.
 
         Raises:
             CancelledRunError: Nobody waits for it any more.
@@ -59,7 +69,15 @@ class CopyMigration:
             started=None if script is None else copy / script,
         )
         log = migrate_in_place(request, None, _Observer(is_cancelled), lambda log, folder: None)
-        return len({(change.path, id(change.finding)) for change in log.changes if change.finding})
+        changes = [change for change in log.changes if change.finding is not None]
+        safe = {c.finding.rule.code: c.fix.applicability for c in changes if c.finding is not None}
+        codes = sorted(safe, key=lambda code: (safe[code] is Applicability.SAFE, code))
+        return Applied(len({(each.path, id(each.finding)) for each in changes}), tuple(codes))
+
+    def without(self, code: str) -> "CopyMigration":
+        """The same without the fixes of a rule."""
+        ignore = (*self.configuration.ignore, code)
+        return replace(self, configuration=replace(self.configuration, ignore=ignore))
 
     def _in_copy(self, original: Path, copy: Path) -> Configuration:
         """The settings with the paths in them counted from the copy."""

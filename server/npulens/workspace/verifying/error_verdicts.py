@@ -23,6 +23,14 @@ _ATTRIBUTE = re.compile(r"module '(?P<module>[\w.]+)' has no attribute '(?P<name
 _FILE = re.compile(r"No such file or directory: '([^']+)'|Could not load this library: (\S+)")
 _BACKEND = re.compile(r"Could not run '([\w:.]+)' with arguments from the '(\w*)npu' backend")
 """Of a layout: sparse, nested or quantised tensors."""
+_LACK_SPARSE = {
+    *("mm", "addmm", "bmm", "mv", "smm", "hspmm", "sspaddmm"),
+    *("_sparse_mm", "_sparse_addmm", "_sparse_sparse_matmul", "sparse_mask"),
+}
+"""What neither torch_npu nor PyTorch has for sparse tensors of the NPU.
+
+Sources: op-plugin, `sparse:` in op_plugin_functions.yaml; PyTorch, native_functions.yaml.
+"""
 _OPERATOR = re.compile(r"'_OpNamespace' '(\w+)' object has no attribute '(\w+)'")
 _NOT_FOUND = re.compile(r"download=True|Couldn't find any class folder|Found no valid file")
 """What data sets of torchvision and torchaudio say."""
@@ -53,11 +61,14 @@ def _outcome(error: Mapping[str, Any], result: RunResult) -> tuple[Outcome, str]
     if "NotEmulatedError" in bases:
         return Outcome.NOT_EMULATED, message
     if backend := _BACKEND.search(message):
+        name = backend[1].removeprefix("aten::").partition(".")[0]
+        if backend[2] == "Sparse" and name in _LACK_SPARSE:
+            return Outcome.UNSUPPORTED, f"{backend[1]} of sparse tensors"
         kind = f" for {backend[2]} tensors" if backend[2] else ""
         return Outcome.NOT_EMULATED, f"{backend[1]} has no kernel{kind}"
     if _GAPS.search(message):
         return Outcome.NOT_EMULATED, text
-    if _DATA_PARALLEL.search(message):
+    if error["in_data_parallel"] or _DATA_PARALLEL.search(message):
         return Outcome.UNSUPPORTED, "torch.nn.DataParallel"
     if error["in_emulator"] and not _OWN_FAILURES.isdisjoint(bases):
         return Outcome.EMULATOR_FAILED, text
@@ -123,6 +134,8 @@ def _lacking(error: Mapping[str, Any], text: str) -> tuple[Outcome, str] | None:
         return Outcome.NEEDS_FILE, f"({text})"
     if any(f"'{name}'" in text or f" {name} " in text for name in _LAUNCHER):
         return Outcome.NEEDS_LAUNCHER, text
+    if error["asks_capability"]:
+        return Outcome.NEEDS_VARIABLE, "TORCH_NPU_DEVICE_CAPABILITY"
     if error["asks_environment"]:
         return Outcome.NEEDS_VARIABLE, error["message"].strip("'")
     if error["reads_input"]:

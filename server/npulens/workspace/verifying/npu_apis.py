@@ -4,7 +4,8 @@ from npulens.catalog.model import TorchVersion
 from npulens.catalog.native_tables import NativeEntry, includes
 from npulens.catalog.tables import Catalogue
 
-FAILS, FALLS_BACK, MAY_FALL_BACK = "fails", "falls-back", "may-fall-back"
+FAILS, MAY_FAIL = "fails", "may-fail"
+FALLS_BACK, MAY_FALL_BACK = "falls-back", "may-fall-back"
 
 _ON_CPU = {"runs-on-cpu": FALLS_BACK, "may-run-on-cpu": MAY_FALL_BACK}
 _HARMLESS = frozenset(("unsupported-compile", "unsupported-switch"))
@@ -22,13 +23,24 @@ def apis_to_watch(catalogue: Catalogue, version: TorchVersion) -> dict[str, str]
     return found
 
 
+def types_to_watch(catalogue: Catalogue, version: TorchVersion) -> dict[str, list[str]]:
+    """For each API the types of tensors that the tables do not list for it."""
+    release = catalogue.native.listed(version)
+    found: dict[str, list[str]] = {}
+    for name, entry in catalogue.native.entries.items():
+        for limit in entry.limits:
+            if limit.dtypes and limit.argument is None and includes(limit.versions, release):
+                found.setdefault(name, []).extend(limit.dtypes)
+    return found
+
+
 def _what_happens(entry: NativeEntry, release: TorchVersion) -> str | None:
     for limit in entry.limits:
         kind = limit.kind.kind
         if not limit.always or kind in _HARMLESS or not includes(limit.versions, release):
             continue
         if limit.kind.rule.absent is not None:
-            return FAILS
+            return FAILS if limit.kind.severity is None else MAY_FAIL
         if kind in _ON_CPU:
             return _ON_CPU[kind]
     return None

@@ -57,6 +57,8 @@ class Outcome(Enum):
     """It reads standard input."""
     NO_TESTS = "no-tests"
     """No test was selected."""
+    FAILS_ALIKE = "fails-alike"
+    """It stopped in the very error in which the original stops on the CPU."""
     EXITED = "exited"
     """It ended itself with an exit code."""
     TIME_LIMIT = "time-limit"
@@ -105,7 +107,9 @@ _KINDS = {
         *(Outcome.NEEDS_NETWORK, Outcome.NEEDS_VARIABLE, Outcome.NEEDS_ARGUMENTS),
         *(Outcome.NEEDS_LAUNCHER, Outcome.NEEDS_INPUT, Outcome.NO_TESTS),
     },
-    Status.STOPPED: {Outcome.EXITED, Outcome.MEMORY_LIMIT, Outcome.CRASHED},
+    Status.STOPPED: {
+        *(Outcome.FAILS_ALIKE, Outcome.EXITED, Outcome.MEMORY_LIMIT, Outcome.CRASHED),
+    },
 }
 _STATUS = {outcome: status for status, outcomes in _KINDS.items() for outcome in outcomes}
 
@@ -134,6 +138,23 @@ class Site:
     count: int
     kind: str = ""
     cell: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SeenShapes:
+    """The shapes that a name had in a run.
+
+    Attributes:
+        path: Relative to the folder of the project.
+        line: Where it is assigned, from 1.
+        name: The name.
+        shapes: The first different ones, in order.
+    """
+
+    path: str
+    line: int
+    name: str
+    shapes: tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)

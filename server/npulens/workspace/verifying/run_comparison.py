@@ -37,6 +37,7 @@ class Comparison:
         largest: The largest difference of losses, relative to losses above 1.
         divergence: The first difference above the tolerance, or None.
         problem: Why the original gave nothing to compare, or empty.
+        deciding: The rules without whose fixes the two agree.
     """
 
     losses: int
@@ -44,6 +45,7 @@ class Comparison:
     largest: float
     divergence: Divergence | None
     problem: str = ""
+    deciding: tuple[str, ...] = ()
 
 
 def compare(original: RunResult, migrated: RunResult, tolerance: float) -> Comparison:

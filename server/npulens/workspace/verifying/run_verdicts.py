@@ -35,6 +35,13 @@ def api_uses(result: RunResult, apis: Mapping[str, str]) -> list[Site]:
     return _sites(result, "apis", lambda key: Site(key[0], key[1], key[2], 0, apis[key[2]]))
 
 
+def type_uses(result: RunResult) -> list[Site]:
+    """Where APIs got tensors of a type, or of more dimensions, than the NPU has them for."""
+    return _sites(
+        result, "types", lambda key: Site(key[0], key[1], f"{key[2]} ({key[3]})", 0, "type")
+    )
+
+
 def _sites(result: RunResult, table: str, make: Callable[[list[Any]], Site]) -> list[Site]:
     counts: Counter[Site] = Counter()
     for report in result.reports:

@@ -3,7 +3,7 @@
 import os
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -12,14 +12,21 @@ from npulens.catalog.model import MigrationStyle, TorchVersion
 from npulens.catalog.tables import Catalogue
 from npulens.text.document import Document
 from npulens.workspace.verifying.agreement import AgreedPlace, agree
-from npulens.workspace.verifying.copy_migration import CopyMigration
-from npulens.workspace.verifying.npu_apis import apis_to_watch
+from npulens.workspace.verifying.copy_migration import Applied, CopyMigration
+from npulens.workspace.verifying.deciding_fixes import deciding_rules
+from npulens.workspace.verifying.npu_apis import apis_to_watch, types_to_watch
 from npulens.workspace.verifying.original_lines import OriginalLines, document_in
-from npulens.workspace.verifying.outcomes import GOOD, LIMITED, Outcome, Site, Verdict
+from npulens.workspace.verifying.outcomes import GOOD, LIMITED, Outcome, SeenShapes, Site, Verdict
 from npulens.workspace.verifying.project_copy import copy_project
 from npulens.workspace.verifying.run_arguments import RunArguments, migrated_arguments
 from npulens.workspace.verifying.run_comparison import Comparison, compare
-from npulens.workspace.verifying.run_verdicts import api_uses, cuda_calls, device_events, judge
+from npulens.workspace.verifying.run_verdicts import (
+    api_uses,
+    cuda_calls,
+    device_events,
+    judge,
+    type_uses,
+)
 from npulens.workspace.verifying.test_results import TestResults, judge_tests, test_results
 from npulens.workspace.verifying.unreached import Unreached, unreached
 from npulens.workspace.verifying.verified_run import (
@@ -48,6 +55,7 @@ class Request:
         tolerance: How far losses may differ from those of the original, or None to compare none.
         with_agreement: Whether static findings are put beside what is seen.
         offline: Whether connections to other machines are refused.
+        with_shapes: Whether the shapes of what is assigned to names are noted, which takes time.
     """
 
     folder: Path
@@ -59,6 +67,11 @@ class Request:
     tolerance: float | None = None
     with_agreement: bool = False
     offline: bool = False
+    with_shapes: bool = False
+
+
+Watched = tuple[dict[str, str], dict[str, list[str]]]
+"""APIs that the NPU lacks, and those with the types that they do not take there."""
 
 
 class Changes(NamedTuple):
@@ -81,7 +94,7 @@ class Verification:
         tests: How tests ended, if they were run.
         losses: The losses of the first process that trained.
         cuda_calls: Calls of CUDA that were reached.
-        apis: Uses of APIs that the NPU lacks or leaves to the host.
+        apis: Uses of APIs that the NPU lacks, leaves to the host, or does not list for the type.
         events: Shapes that depended on data, and waits of the host.
         comparison: Beside the original on the CPU, if requested.
         agreement: Beside the static findings, if requested.
@@ -90,6 +103,7 @@ class Verification:
             known, or it came to its end.
         output: The last lines that were printed.
         documents: The user's files that are named here, by their paths; of a notebook its cells.
+        shapes: Those of names, if requested.
     """
 
     verdict: Verdict
@@ -108,6 +122,7 @@ class Verification:
     unreached: tuple[Unreached, ...] | None
     output: tuple[str, ...]
     documents: Mapping[str, Document]
+    shapes: tuple[SeenShapes, ...] = ()
 
 
 def verify(
@@ -122,30 +137,52 @@ def verify(
     """
     release = torch_release()
     major, minor = (int(part) for part in release.split(".")[:2])
-    apis = apis_to_watch(catalogue, TorchVersion(major, minor))
+    version = TorchVersion(major, minor)
+    apis, types = apis_to_watch(catalogue, version), types_to_watch(catalogue, version)
     with tempfile.TemporaryDirectory(prefix="npulens_", ignore_cleanup_errors=True) as name:
         work = Path(os.path.realpath(name))
         folder = request.folder
-        fixed = 0
+        applied = Applied(0, ())
         if not request.in_place:
             folder = work / "project" / request.folder.name
             copy_project(request.folder, folder)
             if request.migration is not None:
                 log_folder = work / "log"
-                fixed = request.migration.apply(
+                applied = request.migration.apply(
                     request.folder, folder, request.task.script, log_folder, is_cancelled
                 )
         arguments = _arguments(request)
         task = replace(request.task, arguments=arguments.run)
-        migrated = _run(request, task, "npu", folder, work, apis, is_cancelled)
+        migrated = _run(request, task, "npu", folder, work, (apis, types), is_cancelled)
         comparison = None
         if request.tolerance is not None:
             again = work / "original" / request.folder.name
             copy_project(request.folder, again)
-            original = _run(request, request.task, "cpu", again, work, {}, is_cancelled)
+            original = _run(request, request.task, "cpu", again, work, ({}, {}), is_cancelled)
             comparison = compare(original, migrated, request.tolerance)
-        changes = Changes(fixed, arguments)
+            if comparison.divergence is not None:
+                run_again = _run_without(request, task, work, (apis, types), is_cancelled)
+                codes = deciding_rules(applied.codes, run_again, original, request.tolerance)
+                comparison = replace(comparison, deciding=codes)
+        changes = Changes(applied.findings, arguments)
         return _verification(request, catalogue, migrated, folder, changes, comparison, apis)
+
+
+def _run_without(
+    request: Request, task: Task, work: Path, watched: Watched, is_cancelled: IsCancelled
+) -> Callable[[str], RunResult]:
+    """What migrates the project without the fixes of a rule, and runs it."""
+
+    def run_again(code: str) -> RunResult:
+        assert request.migration is not None
+        own = f"without_{code}"
+        folder = work / own / request.folder.name
+        copy_project(request.folder, folder)
+        migration, log_folder = request.migration.without(code), work / f"log_{own}"
+        migration.apply(request.folder, folder, request.task.script, log_folder, is_cancelled)
+        return _run(request, task, "npu", folder, work, watched, is_cancelled, own)
+
+    return run_again
 
 
 def _arguments(request: Request) -> RunArguments:
@@ -161,12 +198,14 @@ def _run(
     device: Device,
     folder: Path,
     work: Path,
-    apis: dict[str, str],
+    watched: Watched,
     is_cancelled: IsCancelled,
+    name: str = "",
 ) -> RunResult:
-    own = work / f"run_{device}"
+    own = work / f"run_{name or device}"
     own.mkdir()
-    watching = Watching(request.seed, request.tolerance is not None, apis, request.offline)
+    compares = request.tolerance is not None
+    watching = Watching(request.seed, compares, *watched, request.offline, request.with_shapes)
     return run(
         task,
         device,
@@ -196,6 +235,8 @@ def _verification(
         and comparison.divergence is not None
     ):
         verdict = Verdict(Outcome.DIVERGED)
+    if verdict.outcome is Outcome.ERROR and comparison and comparison.problem == verdict.detail:
+        verdict = replace(verdict, outcome=Outcome.FAILS_ALIKE)
     events = device_events(result)
     agreement = None
     if request.with_agreement:
@@ -213,15 +254,27 @@ def _verification(
         tests=None if tests is None else _tests_of_user(tests, lines, folder),
         losses=tuple(main["losses"]) if main is not None else (),
         cuda_calls=_sites_of_user(cuda_calls(result), lines),
-        apis=_sites_of_user(api_uses(result, apis), lines),
+        apis=_sites_of_user([*api_uses(result, apis), *type_uses(result)], lines),
         events=_sites_of_user(events, lines),
         comparison=comparison,
         agreement=None if agreement is None else _places_of_user(agreement, lines),
         script=request.task.script,
         unreached=_unreached(request.task, verdict, result, folder, lines),
         output=tuple(trace.of_user(line) for line in result.output),
+        shapes=_shapes_of_user(result, lines),
         documents=lines.documents,
     )
+
+
+def _shapes_of_user(result: RunResult, lines: OriginalLines) -> tuple[SeenShapes, ...]:
+    """The shapes of names in all processes, in the lines of the user's files."""
+    found: dict[tuple[str, int, str], dict[tuple[int, ...], None]] = {}
+    for report in result.reports:
+        for path, line, name, shapes in report["shapes"]:
+            place = lines.place(path, line)
+            known = found.setdefault((path, place.line, name), {})
+            known.update(dict.fromkeys(map(tuple, shapes)))
+    return tuple(SeenShapes(*place, tuple(shapes)) for place, shapes in found.items())
 
 
 def _unreached(

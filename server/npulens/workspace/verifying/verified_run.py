@@ -122,13 +122,17 @@ class Watching:
         seed: What random numbers start from.
         parameters: Whether the sizes of parameters are reported.
         apis: APIs that do not work on the NPU, and why.
+        types: APIs with the types of tensors that they do not take there.
         offline: Whether connections to other machines are refused.
+        shapes: Whether the shapes of what is assigned to names are reported.
     """
 
     seed: int
     parameters: bool
     apis: Mapping[str, str]
+    types: Mapping[str, list[str]]
     offline: bool = False
+    shapes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +251,9 @@ def _write_settings(
         "seed": watching.seed,
         "parameters": watching.parameters,
         "apis": dict(watching.apis),
+        "types": dict(watching.types),
         "offline": watching.offline,
+        "shapes": watching.shapes,
     }
     (work / "settings.json").write_text(json.dumps(content), encoding="utf-8")
 

@@ -40,7 +40,8 @@ def called(node: ast.Call, scope: Scope, context: Context) -> None:
 def _entries(node: ast.Call, scope: Scope, context: Context) -> tuple[CallEntry, ...]:
     """What is known of the callee, if it is certain what that is."""
     callee, name = node.func, last_name(node.func)
-    if name not in context.catalogue.called_names and name not in context.facts.aliases:
+    is_known = name in context.catalogue.called_names or name in context.facts.aliases
+    if not is_known and not (isinstance(callee, ast.Name) and may_be_fused(node, context)):
         return ()
     values = resolve(callee, scope)
     if len(values) != 1 or not isinstance(values[0], Qualified):

@@ -6,6 +6,9 @@ from npulens.catalog.model import MigrationStyle
 from npulens.checks.context import Context
 from npulens.syntax.values import Defined
 
+_EVALUATION = frozenset({"test_step", "test_epoch_end", "test_dataloader", "test_epoch"})
+"""Methods of modules of Lightning and of trainers, which test no code."""
+
 
 def may_be_fused(node: ast.Call, context: Context) -> bool:
     """Whether advice on the optimizer of a call is of use, as far as the module shows.
@@ -38,7 +41,8 @@ def _is_test(context: Context) -> bool:
 
 def _names_tests(definition: Defined, is_script: bool) -> bool:
     if definition.is_class:
-        return any(name.startswith("test") for name, _ in definition.members)
+        names = {name for name, _ in definition.members if name.startswith("test_")}
+        return not names <= _EVALUATION
     return definition.name.startswith("test_") and not is_script
 
 

@@ -23,6 +23,8 @@ _SET = re.compile(r"[A-Z][A-Z0-9_]+(?==)")
 _PROGRAM = re.compile(r"(?:\S*/)?(?:python[\d.]*|torchrun|accelerate|deepspeed|bash|sh)\Z|[;&]")
 _RESOURCE = re.compile(r"--(?P<name>gres)=(?P<value>\S+)|-(?P<lsf>gpu) +(?P<wanted>[\w\"']+=\S+) *")
 """A word of a command for Slurm, or for LSF."""
+_OPTION = re.compile(r"--(?P<name>[a-z][\w-]*)[= ](?P<value>cuda(?::\d+)?|nccl)")
+"""A word of a command that is put together of a list: `"--device cuda"`."""
 _COMMENT = re.compile(r"^[ \t]+(?=#SBATCH\b)", re.MULTILINE)
 
 
@@ -39,6 +41,7 @@ def constant(node: ast.Constant, scope: Scope, context: Context) -> None:
     """`\"\"\"#!/bin/bash ...\"\"\"`; a part of a formatted string was read with the whole of it."""
     if isinstance(node.value, str):
         _resource(node.value, node, context)
+        _option(node.value, node, context)
         if _is_for_shell(node.value, context) and not _read(node, context):
             command_line(node, context)
 
@@ -46,13 +49,25 @@ def constant(node: ast.Constant, scope: Scope, context: Context) -> None:
 def _resource(text: str, node: ast.expr, context: Context) -> None:
     """`"--gres=gpu:8"`, a word of a command for Slurm; `"-gpu num=1:gmem=23G"` of one for LSF."""
     match = _RESOURCE.fullmatch(text)
+    span = context.span(node)
     if match is None:
         return
-    span = context.span(node)
     if not any(span.start <= each.start < span.end for each in context.reported.spans):
         report = LaunchReport(context.code.text, context.catalogue, style=context.target.style)
         name, value = match["name"] or match["lsf"], match["value"] or match["wanted"]
         report.look_up(Place.SCHEDULER, name, value, span, span)
+        take_over(report.finish(), context)
+
+
+def _option(text: str, node: ast.Constant, context: Context) -> None:
+    match = _OPTION.fullmatch(text)
+    at = -1 if match is None else context.code.text.find(text, *context.span(node))
+    if match is None or at < 0:
+        return
+    span = Span(at + match.start("value"), at + match.end("value"))
+    if span not in context.reported.spans:
+        report = LaunchReport(context.code.text, context.catalogue, style=context.target.style)
+        report.look_up(Place.OPTION, match["name"].replace("-", "_"), match["value"], span, span)
         take_over(report.finish(), context)
 
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from npulens.catalog.messages import message
 from npulens.catalog.model import Applicability, Finding, Fix, Severity
 from npulens.checks.python.parallelism.parallel import (
     alternatives,
@@ -20,10 +21,13 @@ from npulens.checks.shared_rules import DATA_PARALLEL_RULE
 from npulens.checks.titles import use
 from npulens.checks.whole_module import WholeModule
 from npulens.fixes.distributed import DATA_PARALLEL, one_process_per_card
+from npulens.fixes.one_card import wrapped_models
+from npulens.fixes.scripts import read_script
 from npulens.syntax.bindings import bindings_of
 from npulens.syntax.meanings import canonical
 from npulens.syntax.scopes import ModuleNames, ModuleScope
 from npulens.syntax.walking import nodes_below
+from npulens.text.spans import Span
 from npulens.verdicts.conditions import Known
 
 _OFFERED = re.compile(r"DataParallel\w*(?:Strategy|Plugin)\Z")
@@ -37,19 +41,39 @@ def with_whole_module(
     if not any(finding.rule.name == DATA_PARALLEL_RULE for finding in findings):
         return list(findings)
     tests = dict(_imports_for_tests(module))
-    edits = one_process_per_card(module.tree, module.text, known) if module.is_complete else ()
-    title = use("torch.nn.parallel.DistributedDataParallel")
-    fix = Fix(title, Applicability.UNSAFE, edits, isolation="one process per card")
+    fixes = _fixes(module, known) if module.is_complete else {}
     kept: list[Finding] = []
     for finding in findings:
         if finding.rule.name == DATA_PARALLEL_RULE:
             severity = tests.get(finding.span.start, finding.severity)
             if finding.span.start in tests and severity is None:
                 continue
-            fixes = (fix,) if edits and severity is not Severity.HINT else ()
-            finding = replace(finding, severity=severity, fixes=(*finding.fixes, *fixes))
+            fix = None if severity is Severity.HINT else fixes.get(finding.span, fixes.get(None))
+            added = () if fix is None else (fix,)
+            finding = replace(finding, severity=severity, fixes=(*finding.fixes, *added))
         kept.append(finding)
     return kept
+
+
+def _fixes(module: WholeModule, known: Known) -> dict[Span | None, Fix]:
+    """The fix of each place, and under `None` that of all others."""
+    edits = one_process_per_card(module.tree, module.text, known)
+    if edits:
+        title = use("torch.nn.parallel.DistributedDataParallel")
+        return {None: Fix(title, Applicability.UNSAFE, edits, isolation="one process per card")}
+    found: dict[Span | None, Fix] = {}
+    if "DistributedDataParallel" not in module.text:  # nothing else would use several cards
+        return found
+    title = message("fix.one-card")
+    models = wrapped_models(read_script(module.tree, module.text))
+    for wrapped in models:
+        found[module.lines.span(wrapped.call.func)] = Fix(
+            title, Applicability.UNSAFE, wrapped.edits
+        )
+    if models and not any(isinstance(each.call.func, ast.Attribute) for each in models):
+        edits = tuple(edit for each in models for edit in each.edits)
+        found[None] = Fix(title, Applicability.UNSAFE, edits, isolation="one card")
+    return found
 
 
 def _imports_for_tests(module: WholeModule) -> Iterator[tuple[int, Severity | None]]:

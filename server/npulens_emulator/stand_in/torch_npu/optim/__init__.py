@@ -1,5 +1,6 @@
 from typing import Any
 
+from npulens_emulator.formula_optim import NpuFusedAdamP, NpuFusedRMSpropTF
 from npulens_emulator.names import missing
 from npulens_emulator.optim import (
     NpuFusedAdadelta,

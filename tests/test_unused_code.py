@@ -1,4 +1,4 @@
-"""Dynamic shapes in classes that nothing of a project uses are not told; others are."""
+"""What nothing of a project uses: dynamic shapes are left out there, other findings can wait."""
 
 import json
 from pathlib import Path
@@ -98,6 +98,73 @@ def loss(x: Tensor) -> Tensor:
     mask = x > 0
     return x[mask].sum()
 """
+MOVES = """import torch
+
+
+def used(x):
+    return x.cuda()
+
+
+def tried(x):
+    return deeper(x.cuda())
+
+
+def deeper(x):
+    return x.cuda()
+
+
+def load_small(x):
+    return x.cuda()
+
+
+class Kept:
+    def step(self, x):
+        return x.cuda()
+
+    def step_before(self, x):
+        return x.cuda()
+
+    @staticmethod
+    def guess(x):
+        return x.cuda()
+
+    def write(self, x):
+        return x.cuda()
+"""
+RUN = "from moves import Kept, used\n\nKept().step(used(1))\n"
+WAIT = {"tried", "deeper", "load_small", "step_before", "guess"}
+PROJECTS_OF_FUNCTIONS = {
+    "scripts": ({}, WAIT),
+    "in a notebook": ({"a.ipynb": '{"cells": [], "x": "tried"}'}, WAIT - {"tried", "deeper"}),
+    "in a script": ({"run.sh": "python -c 'import moves; moves.deeper(1)'\n"}, WAIT - {"deeper"}),
+    "put together": ({"b.py": "f = getattr(moves, f'load_{size}')\n"}, WAIT - {"load_small"}),
+    "a package": ({"setup.py": "setup(name='moves')\n"}, set()),
+    "settings of a tool alone": ({"setup.cfg": "[flake8]\nmax-line-length = 99\n"}, WAIT),
+    "another of that name": ({"c.py": "def tried():\n    pass\n"}, WAIT - {"tried", "deeper"}),
+    "one of that name, used": (
+        {"c.py": "from lib import tried\n\ntried()\n"},
+        WAIT - {"tried", "deeper"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PROJECTS_OF_FUNCTIONS)
+def test_findings_in_unused_functions_can_wait(tmp_path: Path, name: str) -> None:
+    files, expected = PROJECTS_OF_FUNCTIONS[name]
+    root = tmp_path / "project"
+    root.mkdir()
+    for file, text in {"moves.py": MOVES, "run.py": RUN, **files}.items():
+        (root / file).write_text(text)
+    result = CliRunner().invoke(cli, ["check", str(root), "--output-format", "json"])
+    rows = [row for row in json.loads(result.stdout) if row["path"].endswith("moves.py")]
+    assert len(rows) == MOVES.count(".cuda()")
+    waiting = [row for row in rows if row["severity"] == "info"]
+    lines = MOVES.splitlines()
+    assert {lines[row["line"] - 2].split()[1].partition("(")[0] for row in waiting} == expected
+    assert all("Nothing in this project uses" in row["message"] for row in waiting)
+    assert all(row["fix"] for row in rows)
+
+
 USES = {
     "nobody": ("", 0),
     "a module": ("from utils.old.loss import loss\n", 1),

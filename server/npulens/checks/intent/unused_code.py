@@ -1,0 +1,70 @@
+"""Findings in code that nothing of the project uses: it can wait, and may rather be removed."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from npulens.catalog.localized import LocalizedText
+from npulens.catalog.messages import message
+from npulens.catalog.model import Finding, Severity
+from npulens.catalog.project_model import ProjectFacts
+from npulens.text.spans import Span
+
+_DEFINITION = re.compile(r"(?m)^(?P<indent>[ \t]*)(?:async[ \t]+)?(?:def|class)[ \t]+(?P<name>\w+)")
+
+
+class _Unused(NamedTuple):
+    span: Span
+    name: str
+
+
+def with_unused_code(
+    findings: Sequence[Finding], text: str, path: str, project: ProjectFacts
+) -> list[Finding]:
+    """Findings in such code, at most for information and with what is unused.
+
+    Args:
+        findings: The findings of a module.
+        text: The module.
+        path: Its path.
+        project: What is known of the project.
+    """
+    if path in project.unused.modules:
+        note = message("check.unused-module")
+        return [_at_most_info(finding, note) for finding in findings]
+    names = project.unused.names | project.unused.functions
+    parts = list(_unused(text, names)) if names else []
+    return [_judged(finding, parts) for finding in findings] if parts else list(findings)
+
+
+def _judged(finding: Finding, parts: Sequence[_Unused]) -> Finding:
+    index = bisect_right(parts, finding.span.start, key=lambda part: part.span.start) - 1
+    if index < 0 or finding.span.start >= parts[index].span.end:
+        return finding
+    return _at_most_info(finding, message("check.unused-definition", name=parts[index].name))
+
+
+def _at_most_info(finding: Finding, note: LocalizedText) -> Finding:
+    if finding.rule.family == "engine" or finding.effective_severity not in _MATTERING:
+        return finding
+    return finding.at_most(Severity.INFO).with_note(note)
+
+
+_MATTERING = frozenset({Severity.ERROR, Severity.WARNING})
+
+
+def _unused(text: str, names: frozenset[str]) -> Iterator[_Unused]:
+    """The outermost ones, in order."""
+    end = 0
+    for found in _DEFINITION.finditer(text):
+        if found.start() >= end and found["name"] in names:
+            end = _end(text, found)
+            yield _Unused(Span(found.start(), end), found["name"])
+
+
+def _end(text: str, found: re.Match[str]) -> int:
+    """Where the next statement begins that is no deeper."""
+    depth = len(found["indent"])
+    following = re.compile(rf"(?m)^[ \t]{{0,{depth}}}(?=[^\s#)\]}}])").search(text, found.end())
+    return len(text) if following is None else following.start()

@@ -1,0 +1,1 @@
+from .stream import stream_loader

@@ -1,0 +1,5 @@
+from .small import Small
+
+
+def build(name):
+    return {"small": Small}[name]()
