@@ -1,24 +1,21 @@
 """Loops over the rows of a tensor, whose elements the host reads one after the other."""
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from npulens.graphs.definitions import FunctionHere, inner_statements
 from npulens.shapes.values.events import Event
 from npulens.shapes.values.shape_rules import BRANCH, HOST_READ, SIZE_FROM_DATA
-from npulens.syntax.by_node import once_by_node
 from npulens.syntax.walking import nodes_below
 
 _READING = frozenset({HOST_READ, BRANCH, SIZE_FROM_DATA})
 
 
-@once_by_node
-def names_read(loop: ast.For | ast.AsyncFor | ast.While) -> frozenset[str]:
-    """The names that a loop reads, but for those that it only adds to."""
-    return frozenset(
-        part.id
+def reads_some(loop: ast.For | ast.AsyncFor | ast.While, names: Collection[str]) -> bool:
+    """Whether a loop reads one of some names, and does not only add to it."""
+    return bool(names) and any(
+        isinstance(part, ast.Name) and part.id in names and isinstance(part.ctx, ast.Load)
         for part in nodes_below(loop)
-        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)
     )
 
 

@@ -15,7 +15,7 @@ from npulens.shapes.evaluation.callers import (
     none_tested,
 )
 from npulens.shapes.evaluation.host_results import returns_array
-from npulens.shapes.evaluation.loops import iterated, names_read, reads_elements
+from npulens.shapes.evaluation.loops import iterated, reads_elements, reads_some
 from npulens.shapes.evaluation.optional import given_of, is_optional
 from npulens.shapes.evaluation.rare_arms import (
     is_failure,
@@ -273,12 +273,12 @@ class Statements(Binding):
 
     def _carries(self, node: ast.For | ast.AsyncFor | ast.While, first: Names) -> bool:
         """Whether a turn changed what the next one reads, from what the first one began with."""
-        read = names_read(node)
-        return any(
-            ("." in name or name in read) and first.get(name, UNKNOWN) != value
+        changed = {
+            name
             for name, value in self.names.items()
-            if name in first or "." in name
-        )
+            if (name in first or "." in name) and first.get(name, UNKNOWN) != value
+        }
+        return any("." in name for name in changed) or reads_some(node, changed)
 
     def _turn(self, node: ast.For | ast.AsyncFor | ast.While, before: Names) -> None:
         """Evaluate one turn of a loop, which may also not happen or end early."""
