@@ -298,7 +298,10 @@ def test_a_condition_is_rare_by_what_it_compares(condition: str) -> None:
     assert found.hotspot.is_rare == RARE[condition]
 
 
-@pytest.mark.parametrize(("update", "is_rare"), [("", True), ("optimizer.zero_grad()", False)])
+@pytest.mark.parametrize(
+    ("update", "is_rare"),
+    [("", True), ("optimizer.zero_grad()", False), ("scaler.unscale_(optimizer)", False)],
+)
 def test_steps_that_sum_up_gradients_are_training(update: str, is_rare: bool) -> None:
     source = HEAD + code(
         f"""

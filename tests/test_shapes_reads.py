@@ -205,6 +205,58 @@ CASES: dict[str, tuple[str, list[str], list[str]]] = {
         ['{"loss": loss, "step": step}', "loss"],
         [],
     ),
+    "norms of gradients": (
+        """
+        def noted(model, writer, loss):
+            loss.backward()
+            norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            writer.add_scalar("norm", norm)
+        """,
+        ["norm"],
+        [],
+    ),
+    "what has a device and a shape": (
+        """
+        def first(volume, threshold):
+            out = torch.zeros(volume.shape[1], device=volume.device)
+            if volume[0, 0] > threshold:
+                return out
+
+        def other(config):
+            if config.device == config.shape[0]:
+                return config
+        """,
+        ["volume[0, 0] > threshold"],
+        [],
+    ),
+    "rows that are repeated as often as was read": (
+        """
+        def lengthened(row: torch.Tensor, lengths: torch.Tensor):
+            return row.expand(int(lengths[0].item()), -1)
+        """,
+        ["row.expand(int(lengths[0].item()), -1)", "lengths[0].item()"],
+        [],
+    ),
+    "samplers of models and of data sets": (
+        """
+        class RaySampler(nn.Module):
+            def forward(self, x: torch.Tensor):
+                return x[x > 0]
+
+        class ByLength(torch.utils.data.Sampler):
+            def lengths(self, x: torch.Tensor):
+                return x[x > 0]
+
+        class PairSampler:
+            def __iter__(self):
+                return iter(self.lengths.tolist())
+
+            def pairs(self, x: torch.Tensor):
+                return x[x > 0]
+        """,
+        ["x[x > 0]"],
+        [],
+    ),
     "a number that another method replaced": (
         """
         class Solver:
@@ -244,3 +296,12 @@ def test_a_caller_shows_what_a_method_is_given() -> None:
     for cache in (None, StatementCache()):
         found = analyze(Document("m.py", source), CATALOGUE, Target(), cache)
         assert {f.rule.code for f in found} >= {"NPU804", "NPU805"}
+
+
+@pytest.mark.parametrize(
+    "mask", ["x[x > 0]", "(x - 1)[x > 0]", "x.abs()[x > 0]", "x[0][x.abs() > 0]"]
+)
+def test_masks_behind_any_expression_are_looked_for(mask: str) -> None:
+    source = f"{HEAD}def forward(x: torch.Tensor):\n    return {mask}\n"
+    found = analyze(Document("m.py", source), CATALOGUE, Target())
+    assert {f.rule.code for f in found} >= {"NPU802"}

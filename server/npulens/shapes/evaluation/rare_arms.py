@@ -7,6 +7,8 @@ from functools import lru_cache
 
 from npulens.syntax.walking import nodes_below
 
+_OF_UPDATES = frozenset({"zero_grad", "clip_grad_norm_", "clip_grad_value_", "unscale_"})
+
 
 def is_rare_test(node: ast.expr, number: Callable[[ast.expr], int | None]) -> bool:
     """Whether a condition holds rarely: every so many steps, outside of training, or for NaN.
@@ -20,9 +22,9 @@ def is_rare_test(node: ast.expr, number: Callable[[ast.expr], int | None]) -> bo
 
 
 def updates_weights(body: Iterable[ast.stmt]) -> bool:
-    """Whether an arm begins new gradients: steps that sum up several are steps of training."""
+    """Whether an arm uses up gradients: steps that sum up several are steps of training."""
     return any(
-        isinstance(part, ast.Attribute) and part.attr == "zero_grad"
+        isinstance(part, ast.Attribute) and part.attr in _OF_UPDATES
         for statement in body
         for part in nodes_below(statement)
     )

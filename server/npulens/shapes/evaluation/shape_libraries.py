@@ -53,7 +53,7 @@ from npulens.shapes.values.shape_values import (
     sources_of,
 )
 from npulens.shapes.values.size_texts import size_text
-from npulens.shapes.values.symbolic_dims import ANY_LENGTH, NO_SOURCES, Dim, opened
+from npulens.shapes.values.symbolic_dims import ANY_LENGTH, NO_SOURCES, SCALAR, Dim, opened
 
 _OF_TENSORS = re.compile(r"torch\.(?:nn\.functional\.|linalg\.|special\.|fft\.|Tensor\.)?[a-z]\w*")
 _OTHERS = (
@@ -71,6 +71,7 @@ _READ_COST, _CALL_COST = 40, 35
 _SIZE_KEYWORDS = frozenset({"size", "shape", "split_size", "split_size_or_sections"})
 _WORD = re.compile(r"\w+")
 _CONSTRUCTORS = {"torch.Tensor": "float", **{f"torch.{name}": KINDS[name] for name in KINDS}}
+_NORMS = frozenset(f"torch.nn.utils.{name}" for name in ("clip_grad_norm_", "get_total_norm"))
 _PASSING_ON = frozenset({"copy.deepcopy", "copy.copy", "torch.autograd.Variable"})
 _OF_ONE_PLACE = frozenset({"equal", "allclose", "isclose"})
 
@@ -131,13 +132,15 @@ class Libraries(Indexing):
                 self.names[argument.id] = value
 
     def _constructor(self, node: ast.Call, name: str, call: Applied) -> Value:
-        """A layer, a parameter, a module in another form, or a tensor on the host."""
+        """A layer, a parameter, a module in another form, a norm, or a tensor on the host."""
         if isinstance(call.first, Layer) and is_wrapper(node.func, self.function):
             return call.first
         if name.startswith("torch.nn.") and name.rpartition(".")[2][:1].isupper():
             if name == "torch.nn.Parameter":
                 return Tensor()
             return FOREIGN if name == "torch.nn.Module" else Layer(name)
+        if name in _NORMS:
+            return Tensor(SCALAR, "float")
         kind = _CONSTRUCTORS.get(name)
         return UNKNOWN if kind is None else Tensor(kind=kind, on_host=True)
 

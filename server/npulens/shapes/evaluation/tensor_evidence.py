@@ -45,6 +45,12 @@ OF_MODULES = frozenset(
     | {"train", "eval"}
 )
 """Attributes that tensors lack, though some of the others are theirs too."""
+_TELLING = {
+    **dict.fromkeys(OF_MODULES, "module"),
+    **dict.fromkeys(_OF_ARRAYS, "array"),
+    **{name: name for name in ("device", "shape")},
+}
+"""What attributes tell of their owner; a device and a shape, both together, have tensors."""
 _LISTS = frozenset({"List", "list", "Sequence", "Tuple", "tuple", "Iterable", "OptMultiList"})
 _NUMBERS = frozenset({"int", "float", "bool"})
 _NO_TENSORS = frozenset({"str", "ndarray", "dict", "Dict", "Path", "DataLoader", "device", "dtype"})
@@ -67,7 +73,8 @@ class Known(NamedTuple):
     """Names, also dotted ones, that a function shows to be something by what it does with them.
 
     Attributes:
-        tensors: It checks for what only tensors have, or passes them to what takes tensors.
+        tensors: It checks for what only tensors have, such as a device and a shape, or passes
+            them to what takes tensors.
         arrays: It calls what arrays have and tensors lack.
         modules: It calls what modules have and tensors lack, such as `eval()`.
         scalars: A backward pass begins at them, so they are tensors of one element.
@@ -83,8 +90,8 @@ class Known(NamedTuple):
 def known_names(node: ast.AST) -> Known:
     """What a function or comprehension shows of names."""
     found: dict[ast.AST, Name] = {}
-    arrays: set[str] = set()
-    modules: set[Name | None] = set()
+    owners: dict[str, list[ast.expr]] = {}
+    moved: set[Name | None] = set()
     own: list[tuple[Comprehension | ast.Lambda, frozenset[str]]] = []
     engines: set[ast.AST] = set()
     scalars: set[Name | None] = set()
@@ -96,16 +103,14 @@ def known_names(node: ast.AST) -> Known:
             name = None if owner is None else dotted_name(owner)
             if name is not None and name.root not in ("torch", "F", "np", "nn"):
                 found[part] = name
-            elif kind is ast.Attribute and part.attr in OF_MODULES:
-                modules.add(dotted_name(part.value))
-            elif kind is ast.Attribute and part.attr in _OF_ARRAYS:
-                arrays.add(getattr(part.value, "id", ""))
+            elif kind is ast.Attribute and part.attr in _TELLING:
+                owners.setdefault(_TELLING[part.attr], []).append(part.value)
             if kind is ast.Call and getattr(part.func, "attr", "") == "backward":
                 scalars.add(dotted_name(_differentiated(part)))
                 if part.args:
                     engines.add(part)  # `engine.backward(loss)`
         elif kind is ast.Expr:
-            modules.add(_moved_in_place(part))
+            moved.add(_moved_in_place(part))
         elif kind in _WITH_OWN_NAMES and part is not node:
             own.append((part, _own_names(part)))
     found = {part: name for part, name in found.items() if part not in engines}
@@ -115,8 +120,18 @@ def known_names(node: ast.AST) -> Known:
             for part in inner_nodes(comprehension):
                 if part in found and found[part].root in targets:
                     del found[part]
-    tensors = (name for name in found.values() if name not in modules)
-    return Known(_written(tensors), frozenset(arrays) - {""}, _written(modules), _written(scalars))
+    modules = moved | _named(owners.get("module", []))
+    placed, shaped = owners.get("device", []), owners.get("shape", [])
+    lent = frozenset().union(*(targets for _, targets in own))
+    both = _named(placed) & _named(shaped) if placed and shaped else set[Name]()
+    both = {name for name in both if name.root not in lent and (name.path or name.root != "self")}
+    arrays = {getattr(owner, "id", "") for owner in owners.get("array", [])} - {""}
+    known = _written({*found.values(), *both} - modules)
+    return Known(known, frozenset(arrays), _written(modules), _written(scalars))
+
+
+def _named(nodes: list[ast.expr]) -> set[Name]:
+    return {name for name in map(dotted_name, nodes) if name is not None}
 
 
 def _written(names: Iterable[Name | None]) -> frozenset[str]:
