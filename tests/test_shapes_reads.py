@@ -229,14 +229,6 @@ CASES: dict[str, tuple[str, list[str], list[str]]] = {
         ["volume[0, 0] > threshold"],
         [],
     ),
-    "rows that are repeated as often as was read": (
-        """
-        def lengthened(row: torch.Tensor, lengths: torch.Tensor):
-            return row.expand(int(lengths[0].item()), -1)
-        """,
-        ["row.expand(int(lengths[0].item()), -1)", "lengths[0].item()"],
-        [],
-    ),
     "samplers of models and of data sets": (
         """
         class RaySampler(nn.Module):

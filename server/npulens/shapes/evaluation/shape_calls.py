@@ -74,9 +74,9 @@ _RECORDERS = frozenset(
     | {"tensorboard_logger.log_value"}
 )
 """Functions of libraries that read values to keep them."""
-_LENGTHS_READ = frozenset({"split", "split_with_sizes", "repeat", "tile", "narrow", "expand"})
+_LENGTHS_READ = frozenset({"split", "split_with_sizes", "repeat", "tile", "narrow"})
 """Methods of tensors that come to a length that may have been read from values."""
-_SIZES_READ = _LENGTHS_READ | {"view", "reshape", "unflatten"}
+_SIZES_READ = _LENGTHS_READ | {"view", "reshape", "expand", "unflatten"}
 """Those that read lengths from tensors that they are given for them."""
 _LISTS = frozenset(
     {"append", "extend", "insert", "copy", "pop", "index", "count", "remove", "sort"}
