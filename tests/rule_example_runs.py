@@ -117,6 +117,9 @@ CALLS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "NPU803/0": lambda e: e["cleaned"](given(4).detach()),
     "NPU807/0": lambda e: list(e["loader_of"](list(range(64)))),
     "NPU808/1": padded,
+    "NPU811/0": lambda e: e["step"](
+        torch.nn.Linear(4, 3).npu(), given(2, 4), torch.tensor([0, 2]).npu()
+    ),
     "NPU915/0": lambda e: e["main"](Total(), torch.ones(16, 4)),
     "NPU916/0": lambda e: e["main"](Total().npu(), torch.ones(16, 4), "npu"),
     "NPU918/0": lambda e: e["main"](Total().npu(), [torch.ones(2, 4, device="npu")]),

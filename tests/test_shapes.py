@@ -94,7 +94,7 @@ FOUND = {
         def forward(x: Tensor, mask: Tensor) -> Tensor:
             tdnn_lengths = mask.sum(dim=1)
             parts = []
-            for i, length in enumerate(tdnn_lengths):
+            for i, length in enumerate(⟦NPU805:tdnn_lengths⟧):
                 parts.append(⟦NPU804:x[i, :length]⟧.mean(dim=0))
             return torch.stack(parts)
         """,
@@ -505,7 +505,7 @@ SILENT = {
         val_loader = DataLoader(dataset, batch_size=4)
         """,
     "mask-of-a-padded-host-tensor": """
-        def forward(grid: Tensor, width: Tensor) -> Tensor:
+        def forward(grid: Tensor, width: list[int]) -> Tensor:
             rows = torch.arange(8).reshape(2, 4)
             rows = torch.nn.functional.pad(rows, (0, width[0]), "constant", -1)
             rows = rows.reshape(-1, width[0])

@@ -172,7 +172,7 @@ CASES: dict[str, tuple[str, list[str], list[str]]] = {
             for height, width in shapes:
                 yield torch.linspace(0, height - 1, height), torch.arange(width)
         """,
-        ["torch.linspace(0, height - 1, height)", "torch.arange(width)"],
+        ["shapes", "torch.linspace(0, height - 1, height)", "torch.arange(width)"],
         [],
     ),
     "lengths that a forward pass is given": (
@@ -184,7 +184,7 @@ CASES: dict[str, tuple[str, list[str], list[str]]] = {
                 return torch.arange(j), torch.ones(i, 4), [0 for _ in range(i)]
         """,
         [],
-        ["range(height)"],
+        ["shapes", "range(height)"],
     ),
     "graphs": (
         """
@@ -273,6 +273,11 @@ RARE = {
     "not self.rank": True,
     "self.lora_rank > 0": False,
     "self.low_rank is None": False,
+    "self.is_first": True,
+    "self.is_first_layer": False,
+    "step == 0": True,
+    "self.num_step == 1": False,
+    "n_step == 1": False,
 }
 CLASS = """
 class Agent(nn.Module):
@@ -291,6 +296,24 @@ class Agent(nn.Module):
 def test_a_condition_is_rare_by_what_it_compares(condition: str) -> None:
     (found,) = analyze_shapes(Document("m.py", HEAD + CLASS.format(condition)), CATALOGUE).ranked
     assert found.hotspot.is_rare == RARE[condition]
+
+
+@pytest.mark.parametrize(
+    ("update", "is_rare"),
+    [("", True), ("optimizer.zero_grad()", False), ("scaler.unscale_(optimizer)", False)],
+)
+def test_steps_that_sum_up_gradients_are_training(update: str, is_rare: bool) -> None:
+    source = HEAD + code(
+        f"""
+        def train(x: torch.Tensor, steps, optimizer):
+            for step in range(9):
+                if step % steps == 0:
+                    {update}
+                    print(x.sum().item())
+        """
+    )
+    (found,) = analyze_shapes(Document("m.py", source), CATALOGUE).ranked
+    assert found.hotspot.is_rare == is_rare
 
 
 REACHED = {

@@ -590,6 +590,8 @@ if TYPE_CHECKING:
         "shape.scatter",
         "shape.fixed-size",
         "shape.stay",
+        "shape.read-once",
+        "shape.item",
         "shape.decide-on-device",
         "shape.leave-out",
         "shape.gather",

@@ -7,6 +7,7 @@ from typing import TypeGuard
 from npulens.shapes.evaluation.callee_symbols import renamed
 from npulens.shapes.evaluation.shape_calls import Calls
 from npulens.shapes.values.shape_values import (
+    NOTHING,
     UNKNOWN,
     Items,
     Number,
@@ -17,6 +18,7 @@ from npulens.shapes.values.shape_values import (
     are_deep,
     either,
     element_of,
+    items_of,
     with_value,
 )
 from npulens.shapes.values.symbolic_dims import closed
@@ -47,7 +49,7 @@ class Binding(Calls):
             self.with_parts.add(target.value.id)
             self.names[f"{target.value.id}.{target.attr}"] = value
         elif isinstance(target, ast.Starred):
-            self.bind(target.value, Items(element_of(value)))
+            self.bind(target.value, value)
         elif isinstance(target, ast.Subscript):
             self._bind_part(target, value)
 
@@ -62,7 +64,9 @@ class Binding(Calls):
         elif isinstance(owner, Table):
             self.names[name] = self._with_entry(owner, target.slice, value)
         elif isinstance(owner, Items):
-            self.names[name] = Items(either(owner.each, value), None, owner.sources)
+            # Places that `[None] * n` keeps are filled.
+            each = value if owner.each == NOTHING else either(owner.each, value)
+            self.names[name] = Items(each, None, owner.sources)
 
     def _with_entry(self, table: Table, key: ast.expr, value: Value) -> Table:
         if are_deep([value]):
@@ -84,6 +88,8 @@ class Binding(Calls):
         elements = value.elements if isinstance(value, Items) else None
         if elements is not None and len(elements) == count and not has_rest:
             return list(elements)
+        if has_rest:
+            return _with_rest(target.elts, value, elements)
         if isinstance(value, Size) and not has_rest:
             lengths = [Number(*value.shape.at(index)) for index in range(count)]
             texts = [getattr(element, "id", "?") for element in target.elts]
@@ -122,6 +128,19 @@ class Binding(Calls):
         parameters = (each.arg for each in self.function.parameters)
         if is_requested and name not in self.rebound and name in parameters:
             recorder.parameters.setdefault(name, self.names[name])
+
+
+def _with_rest(
+    targets: list[ast.expr], value: Value, elements: tuple[Value, ...] | None
+) -> list[Value]:
+    """The parts of `*first, last = value`; what has the star is a list."""
+    at = next(i for i, target in enumerate(targets) if isinstance(target, ast.Starred))
+    behind = len(targets) - at - 1
+    if elements is None or len(elements) < len(targets) - 1:
+        part = element_of(value)
+        return [Items(part) if index == at else part for index in range(len(targets))]
+    end = len(elements) - behind
+    return [*elements[:at], items_of(elements[at:end]), *elements[end:]]
 
 
 def _measured(node: ast.expr) -> str | None:

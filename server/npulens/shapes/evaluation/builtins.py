@@ -98,7 +98,8 @@ def _sum(frame: Frame, node: ast.Call, call: Applied) -> Value:
 def _shown(frame: Frame, node: ast.Call, call: Applied) -> Value:
     for argument, value in zip(node.args, call.arguments, strict=False):
         place = argument if call.name == "print" else node
-        frame.host_reads(place, [value], message("shape.stay"), _PRINT_COST)
+        values = value.parts if isinstance(value, (Items, Table)) else [value]
+        frame.host_reads(place, values, message("shape.stay"), _PRINT_COST)
     return NOTHING if call.name == "print" else FOREIGN
 
 
@@ -129,7 +130,12 @@ def _listed(frame: Frame, node: ast.Call, call: Applied) -> Value:
         return value
     if isinstance(value, Tensor):
         return Items(element_of(value), None, length_of(value))
-    return UNKNOWN
+    return Items(UNKNOWN) if value is UNKNOWN else UNKNOWN
+
+
+def _next(frame: Frame, node: ast.Call, call: Applied) -> Value:
+    value = call.get(0) or UNKNOWN
+    return element_of(value) if isinstance(value, (Items, Tensor)) else UNKNOWN
 
 
 def _turned(frame: Frame, node: ast.Call, call: Applied) -> Value:
@@ -163,6 +169,8 @@ BUILTINS: dict[str, Builtin] = {
     "zip": _zipped,
     **dict.fromkeys(("list", "tuple"), _listed),
     **dict.fromkeys(("reversed", "sorted"), _turned),
+    "iter": lambda frame, node, call: call.get(0) or UNKNOWN,
+    "next": _next,
     "abs": _absolute,
     "dict": lambda frame, node, call: Table(tuple((k, v) for k, v in call.keywords.items() if k)),
     **dict.fromkeys(("any", "all"), _any),

@@ -101,6 +101,14 @@ def any_tested(node: ast.expr) -> str:
     return ""
 
 
+def element_tested(node: ast.expr) -> str:
+    """`x` of the condition `x[i] is not None`; empty for another one."""
+    match node:
+        case ast.Compare(ast.Subscript(ast.Name(name)), [ast.IsNot()], [ast.Constant(None)]):
+            return name
+    return ""
+
+
 def none_tested(node: ast.expr) -> str:
     """`x` of the condition `x is None`; empty for another one."""
     match node:

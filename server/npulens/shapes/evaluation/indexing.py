@@ -9,6 +9,7 @@ from npulens.shapes.values.shape_rules import (
     BOOLEAN_MASK,
     HOST_READ,
     MASKED_ASSIGNMENT,
+    OLD_SCALAR,
     SIZE_FROM_DATA,
 )
 from npulens.shapes.values.shape_values import (
@@ -44,10 +45,13 @@ from npulens.shapes.values.symbolic_dims import (
     closed,
     opened,
 )
-from npulens.syntax.values import last_name
+from npulens.syntax.values import dotted_name, last_name
 
+_LOSS = re.compile(r"(?:\A|_)loss(?:\Z|_)", re.IGNORECASE)
 _MASK = re.compile(r"(?:\A|_)masks?\Z")
 _MASK_COST, _STORE_COST, _SIZE_COST, _READ_COST = 55, 30, 55, 40
+_OLD_COST = 100
+"""It fails, and waits where it is repaired."""
 
 
 class Indexing(Expressions):
@@ -56,6 +60,10 @@ class Indexing(Expressions):
     def subscript(self, node: ast.Subscript) -> Value:
         """What `x[...]` is."""
         owner = self.read(node.value)
+        if is_first_of_data(node):
+            read = self._old_scalar(node)
+            if read is not UNKNOWN:
+                return read
         if isinstance(owner, Tensor):
             return self._indexed(owner, node)
         index = UNKNOWN if isinstance(node.slice, ast.Slice) else self.read(node.slice)
@@ -80,6 +88,19 @@ class Indexing(Expressions):
         if owner is UNKNOWN and isinstance(node.slice, ast.Tuple):
             return self._indexed(LIKELY, node)  # lists have no more than one index
         return owner.each if isinstance(owner, Layers) else UNKNOWN
+
+    def _old_scalar(self, node: ast.Subscript) -> Value:
+        """`loss.data[0]`, which read the value before PyTorch 0.4 and fails since 0.5."""
+        assert isinstance(node.value, ast.Attribute)
+        owner, name = node.value.value, dotted_name(node.value.value)
+        value = self.read(owner)
+        is_begun = name is not None and ".".join((name.root, *name.path)) in self.scalars
+        is_sure = is_begun or (on_device(value) and value.shape == SCALAR)
+        is_open = value is UNKNOWN or (isinstance(value, Tensor) and value.shape.is_open)
+        if not is_sure and not (is_open and _LOSS.search(last_name(owner)) is not None):
+            return UNKNOWN
+        advice = message("shape.item")
+        return Number("?", self.report(OLD_SCALAR, node, advice, _OLD_COST, is_sure=is_sure))
 
     def _sounds_like_mask(self, index: ast.expr) -> bool:
         """Whether nothing is known of an index but a name that says that it is a mask."""
@@ -116,6 +137,9 @@ class Indexing(Expressions):
             elif index == POSSIBLE_MASK and not owner.on_host:
                 is_many = isinstance(value, Tensor)
                 self._stored_by_mask(target, is_many, is_whole=False, is_sure=owner.is_sure)
+            elif not owner.on_host and self._sounds_like_mask(part):
+                is_many = isinstance(value, Tensor)
+                self._stored_by_mask(target, is_many, is_whole=False, is_sure=False)
             elif _is_number_of_device(index) and not has_waited:
                 self.report(HOST_READ, part, message("shape.gather"), _READ_COST)
                 has_waited = True
@@ -265,6 +289,14 @@ class Indexing(Expressions):
         values = [self.read(bound) for bound in (node.lower, node.upper)]
         first, second = (v.value if isinstance(v, Number) else None for v in values)
         return first, second
+
+
+def is_first_of_data(node: ast.Subscript) -> bool:
+    """`x.data[0]`."""
+    match node:
+        case ast.Subscript(ast.Attribute(attr="data"), ast.Constant(0)):
+            return True
+    return False
 
 
 def _parts(node: ast.Subscript) -> list[ast.expr]:

@@ -2,10 +2,12 @@
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from npulens.syntax.walking import nodes_below
+
+_OF_UPDATES = frozenset({"zero_grad", "clip_grad_norm_", "clip_grad_value_", "unscale_"})
 
 
 def is_rare_test(node: ast.expr, number: Callable[[ast.expr], int | None]) -> bool:
@@ -17,6 +19,15 @@ def is_rare_test(node: ast.expr, number: Callable[[ast.expr], int | None]) -> bo
     """
     divisors = (number(divisor) for divisor in _divisors(node))
     return _says_rare(node) or any(n is None or n >= _OFTEN for n in divisors)
+
+
+def updates_weights(body: Iterable[ast.stmt]) -> bool:
+    """Whether an arm uses up gradients: steps that sum up several are steps of training."""
+    return any(
+        isinstance(part, ast.Attribute) and part.attr in _OF_UPDATES
+        for statement in body
+        for part in nodes_below(statement)
+    )
 
 
 @lru_cache(maxsize=1024)
@@ -66,7 +77,8 @@ _RANK = r"\b(?:(?:get|local|global|world|node|process|dist|dp|tp|pp)_)*rank\b"
 _OFTEN = 5
 """What is done every so many steps, or more often, is done in training."""
 _RARE = re.compile(
-    r"not self\.training|debug|verbose|is_first|epoch ==|step ==|is_main|isEnabledFor"
+    r"not self\.training|debug|verbose|\bis_first(?:_(?:batch|call|epoch|iter\w*|run|step))?\b"
+    r"|(?<!num_)(?<!\bn_)(?:epoch|step) ==|is_main|isEnabledFor"
     r"|\b(?:do_|should_)?log(?:ging|ger|_(?:every|interval|freq|steps?|iter|period|now|images?))?\b(?!\()"
     rf"|{_RANK}(?:\(\))? (?:==|!=|<=?|>=?|in|not in) |\bnot (?:\w+\.)*{_RANK}"
     r"|not .*\btraining\b|sagemaker|is_tracing|is_exporting|export|output_type ==|== 'mps'"

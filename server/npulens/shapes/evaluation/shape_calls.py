@@ -9,9 +9,9 @@ from npulens.shapes.evaluation.callee_symbols import names_in, renamed, renaming
 from npulens.shapes.evaluation.callers import named_parameters
 from npulens.shapes.evaluation.indexing import entry_of
 from npulens.shapes.evaluation.layer_arguments import assigned_attributes
-from npulens.shapes.evaluation.shape_frames import MAX_CALLS, MAX_DEPTH, PassedArguments
+from npulens.shapes.evaluation.shape_frames import KEEPING, MAX_CALLS, MAX_DEPTH, PassedArguments
 from npulens.shapes.evaluation.shape_libraries import Libraries
-from npulens.shapes.evaluation.tensor_evidence import TENSOR_METHODS
+from npulens.shapes.evaluation.tensor_evidence import OF_MODULES, TENSOR_METHODS
 from npulens.shapes.operators.factories import NEW, is_host_device, kind_of_type, made
 from npulens.shapes.operators.layers import layer_result
 from npulens.shapes.operators.shape_operators import TRANSFERS
@@ -45,6 +45,7 @@ from npulens.shapes.values.shape_values import (
     sources_of,
     unsure,
 )
+from npulens.syntax.values import dotted_name
 
 _NUMBERS = frozenset(
     {"dim", "ndimension", "element_size", "data_ptr", "get_device", "stride", "is_contiguous"}
@@ -55,11 +56,28 @@ _OF_TENSORS_OR_ARRAYS = frozenset(
     | {"any", "all", "unique", "nonzero"}
 )
 """What is called of tensors, and hardly of anything else but arrays."""
+_OF_MASKS = TENSOR_METHODS | {"float", "int", "double", "byte"}
+"""What a comparison has only if it is a tensor."""
+_OF_MODEL: dict[str, Value] = {
+    "parameters": Items(Tensor()),
+    "named_parameters": Items(items_of((FOREIGN, Tensor()))),
+}
+"""What only modules have."""
 _SIZED = frozenset({"view", "reshape", "expand", "new_zeros", "new_ones", "new_empty", "split"})
 _SHOWING = frozenset(
     {"add_scalar", "add_scalars", "add_histogram", "add_image", "add_images", "add_audio"}
+    | {"set_postfix", "log_value", "log_scalar", "log_metric", "log_metrics"}
 )
-"""What writes values for TensorBoard, which reads tensors."""
+"""What writes values for TensorBoard, progress bars and their like, which reads tensors."""
+_RECORDERS = frozenset(
+    {"wandb.log", "swanlab.log", "mlflow.log_metric", "mlflow.log_metrics"}
+    | {"tensorboard_logger.log_value"}
+)
+"""Functions of libraries that read values to keep them."""
+_LENGTHS_READ = frozenset({"split", "split_with_sizes", "repeat", "tile", "narrow"})
+"""Methods of tensors that come to a length that may have been read from values."""
+_SIZES_READ = _LENGTHS_READ | {"view", "reshape", "expand", "unflatten"}
+"""Those that read lengths from tensors that they are given for them."""
 _LISTS = frozenset(
     {"append", "extend", "insert", "copy", "pop", "index", "count", "remove", "sort"}
 )
@@ -82,6 +100,8 @@ class Calls(Libraries):
             return self._for_each(node)
         if name in self.session.definitions.functions:
             return self.named_function(node, name)
+        if name in _RECORDERS:
+            return self._shown(node)
         if name:
             return self.library(node, name)
         if isinstance(node.func, ast.Attribute):
@@ -105,11 +125,14 @@ class Calls(Libraries):
             if method is not None:
                 return self._own(node, method, is_of_self=method.owner is owner)
             return self._called(node, self._attribute(callee))
+        is_behind = self.behind is node
+        self.behind = None if callee.attr in OF_MODULES else callee.value
         value = self.read(callee.value)
-        if value in (UNKNOWN, POSSIBLE_MASK) and callee.attr in _OF_TENSORS_OR_ARRAYS:
-            return unsure(self._of_tensor(node, callee, LIKELY))
-        if isinstance(value, Tensor):
-            return self._of_tensor(node, callee, value)
+        self.behind = node if is_behind else None
+        shown = _shown_tensor(value, callee.attr)
+        if shown is not None:
+            result = self._of_tensor(node, callee, shown)
+            return unsure(result) if shown == LIKELY and shown is not value else result
         if callee.attr in _SHOWING or _is_format(callee):
             return self._shown(node)
         if value == ARRAY:
@@ -119,12 +142,12 @@ class Calls(Libraries):
             return self._of_list(node, callee, value)
         if isinstance(value, Size) and callee.attr == "numel":
             return Number("?", value.shape.sources)
-        if isinstance(value, (Layer, Layers)) and callee.attr == "forward":
-            return self._called(node, value)
         if isinstance(value, Table):
             return self._of_table(node, callee, value)
-        if isinstance(value, Layers) and callee.attr in ("values", "items"):
-            return Items(value.each)
+        if isinstance(value, (Layer, Layers)):
+            kept = self._of_layer(node, callee.attr, value)
+            if kept is not UNKNOWN:
+                return kept
         method = self._method_of(getattr(value, "definition", None), callee.attr)
         if method is not None:
             return self._own(node, method)
@@ -132,7 +155,7 @@ class Calls(Libraries):
             on_host = isinstance(value, Items) and is_on_host(value.each)
             return self._of_tensor(node, callee, Tensor(on_host=on_host, is_sure=False))
         self.applied(node, "")
-        return UNKNOWN
+        return _OF_MODEL.get(callee.attr, UNKNOWN)
 
     def _shown(self, node: ast.Call) -> Value:
         """A call that turns what it is given into text or a picture."""
@@ -148,6 +171,8 @@ class Calls(Libraries):
         name = callee.attr
         if name in _SIZED:
             call.arguments = self.as_sizes(node, call.arguments)
+        if name in _SIZES_READ:
+            self.check_lengths(node, call, of_numbers=name in _LENGTHS_READ)
         if name in _OF_TABLES and not value.is_sure:
             return UNKNOWN
         if name in ("size", "numel", "nelement"):
@@ -222,9 +247,9 @@ class Calls(Libraries):
         if name == "cpu" or any(is_host_device(each) for each in given):
             entry = self.session.methods.get("cpu")
             if entry is not None and not value.on_host and "non_blocking" not in call.keywords:
-                found = self.report(
-                    HOST_READ, node, entry.advice, entry.cost, is_sure=value.is_sure
-                )
+                # Behind `x.cpu()` nothing is read of a module, which would be kept.
+                is_sure = value.is_sure or (name == "cpu" and node is self.behind)
+                found = self.report(HOST_READ, node, entry.advice, entry.cost, is_sure=is_sure)
                 return value._replace(on_host=True, copied=found)
             return value._replace(on_host=True)
         kind = next(filter(None, map(kind_of_type, given)), "")
@@ -254,6 +279,15 @@ class Calls(Libraries):
             self.names[name] = Items(UNKNOWN if are_deep([each]) else each, None, sources)
         return UNKNOWN
 
+    def _of_layer(self, node: ast.Call, name: str, value: Layer | Layers) -> Value:
+        """What methods return that all modules have, or lists of them."""
+        if name == "forward":
+            return self._called(node, value)
+        if isinstance(value, Layers):
+            return Items(value.each) if name in ("values", "items") else UNKNOWN
+        is_own = self._method_of(value.definition, name) is not None
+        return value if name in KEEPING and not is_own else UNKNOWN
+
     def _of_table(self, node: ast.Call, callee: ast.Attribute, value: Table) -> Value:
         call = self.applied(node, callee.attr)
         if callee.attr in ("get", "pop"):
@@ -282,8 +316,7 @@ class Calls(Libraries):
         builtin = BUILTINS.get(name)
         if builtin is not None:
             return builtin(self, node, self.applied(node, name))
-        self.applied(node, "")
-        return UNKNOWN
+        return self._called(node, UNKNOWN)
 
     def _for_each(self, node: ast.Call) -> Value:
         """`multi_apply(function, a, b)` of mmdet: what it returns for each element, in lists."""
@@ -328,6 +361,9 @@ class Calls(Libraries):
             result = self._in_turn(node, value, call) if value.parts else layer_result(value, call)
             self.uses(sources_of(result), node)
             return result
+        named = dotted_name(node.func) if value is UNKNOWN and call.arguments else None
+        if named is not None and ".".join((named.root, *named.path)) in self.modules:
+            return LIKELY  # or several, or what has some
         return UNKNOWN
 
     def _in_turn(self, node: ast.Call, layer: Layer, call: Applied) -> Value:
@@ -377,6 +413,18 @@ class Calls(Libraries):
             return False
         self.session.calls += 1
         return True
+
+
+def _shown_tensor(value: Value, method: str) -> Tensor | None:
+    """The tensor whose method is called, also where only the method shows that it is one."""
+    if isinstance(value, Tensor):
+        return value
+    if value == POSSIBLE_MASK and method in _OF_MASKS:
+        return Tensor(kind="bool")
+    is_shown = value in (UNKNOWN, POSSIBLE_MASK) and method in _OF_TENSORS_OR_ARRAYS
+    # No number of Python has these: another function has put something else there.
+    is_shown = is_shown or (isinstance(value, Number) and method in ("item", "cpu", "backward"))
+    return LIKELY if is_shown else None
 
 
 def _is_format(callee: ast.Attribute) -> bool:

@@ -13,7 +13,12 @@ from npulens.shapes.evaluation.decided_conditions import (
 )
 from npulens.shapes.evaluation.optional import checked_parameter, is_given
 from npulens.shapes.evaluation.shape_frames import MAX_STEPS, MAX_TOTAL, ExhaustedError, Frame
-from npulens.shapes.evaluation.tensor_evidence import Comprehension, known_names, targets_of
+from npulens.shapes.evaluation.tensor_evidence import (
+    OF_MODULES,
+    Comprehension,
+    known_names,
+    targets_of,
+)
 from npulens.shapes.operators.shape_operators import apply_operator
 from npulens.shapes.values.applied import Applied
 from npulens.shapes.values.arithmetic import kind_of, of_numbers, put_together
@@ -58,6 +63,7 @@ _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow)
 _BRANCH_COST, _PRINT_COST = 45, 35
 _IN_PAIRS = {"values": 0, "indices": 1}
 """Parts of what `topk`, `sort` and `max` return."""
+_OF_PYTHON = frozenset({"int", "float", "bool", "str", "list", "tuple", "dict", "set"})
 _SAME = frozenset({"data", "real", "imag", "grad"})
 _TRUTH = Tensor(SCALAR, "bool", is_sure=False)
 """`x.any()` of what is very likely a tensor."""
@@ -125,10 +131,21 @@ class Expressions(Frame):
             definitions = self.session.definitions
             definitions.queried.update(definitions.classes)
             return False if lacks_flash(definitions.classes.values()) else None
+        if isinstance(node, ast.Call):
+            return self._is_instance(node)
         name, known = checked_parameter(node)
         if name in self.given and known is not None and is_given(self.names.get(name)):
             return known
         return of_framework(node)
+
+    def _is_instance(self, node: ast.Call) -> bool | None:
+        """`isinstance(x, list)` where `x` surely is a tensor."""
+        match node:
+            case ast.Call(ast.Name("isinstance"), [ast.Name(name), kind]):
+                value = self.named(name)
+                is_tensor = isinstance(value, Tensor) and value.is_sure
+                return False if is_tensor and are_of_python(kind) else None
+        return None
 
     # Kinds of expressions
 
@@ -175,8 +192,10 @@ class Expressions(Frame):
             found = self.qualified(node)
             if found:
                 return Foreign(found)
+            self.behind = None if node.attr in OF_MODULES else node.value
             value = self._part(self.read(node.value), node.attr)
             return self.named(written) if value is UNKNOWN else value
+        self.behind = None if node.attr in OF_MODULES else node.value
         return self._part(self.read(node.value), node.attr)
 
     def _part(self, owner: Value, attribute: str) -> Value:
@@ -209,6 +228,10 @@ class Expressions(Frame):
 
     def _binary(self, node: ast.BinOp) -> Value:
         first, second = self.read(node.left), self.read(node.right)
+        if _is_text(node.left):
+            if isinstance(node.op, ast.Mod):
+                self._formatted(node, second)
+            return FOREIGN
         if UNKNOWN in (first, second) and isinstance(node.op, _ARITHMETIC):
             first = self._kept(node.left, first)
             second = self._kept(node.right, second)
@@ -216,6 +239,18 @@ class Expressions(Frame):
 
     def _kept(self, node: ast.expr, value: Value) -> Value:
         return CONSTANT if value is UNKNOWN and self.is_kept_number(node) else value
+
+    def _formatted(self, node: ast.BinOp, given: Value) -> None:
+        """`"%.3f %d" % (loss, step)`, which reads what it writes."""
+        values: list[Value] = [given]
+        if isinstance(node.right, ast.Tuple):
+            values = [
+                element_of(self.read(each.value))
+                if isinstance(each, ast.Starred)
+                else self.read(each)
+                for each in node.right.elts
+            ]
+        self.host_reads(node, values, message("shape.stay"), _PRINT_COST)
 
     def operated(self, node: ast.BinOp | ast.AugAssign, first: Value, second: Value) -> Value:
         """What an arithmetic operator makes of two values."""
@@ -292,7 +327,7 @@ class Expressions(Frame):
             if self.settled(value) is isinstance(node.op, ast.Or):
                 return CONSTANT
         last = self.read(node.values[-1])
-        return last if isinstance(last, Number) else UNKNOWN
+        return last if isinstance(last, (Number, Tensor)) else UNKNOWN
 
     def _conditional(self, node: ast.IfExp) -> Value:
         self.decide(node.test)
@@ -341,7 +376,9 @@ class Expressions(Frame):
 
     def shown(self, node: ast.expr) -> None:
         """A value that is turned into text: of a tensor it is read."""
-        self.host_reads(node, [self.read(node)], message("shape.stay"), _PRINT_COST)
+        value = self.read(node)
+        values = value.parts if isinstance(value, (Items, Table)) else [value]
+        self.host_reads(node, values, message("shape.stay"), _PRINT_COST)
 
     def _comprehension(self, node: Comprehension) -> Value:
         before, known = dict(self.names), self.known
@@ -397,12 +434,30 @@ class Expressions(Frame):
         return value
 
     def _passed_on(self, node: ast.Starred | ast.Await | ast.Yield | ast.YieldFrom) -> Value:
-        self.read(node.value)
+        value = self.read(node.value)
+        if isinstance(node, (ast.Yield, ast.YieldFrom)):
+            self.yielded.append(element_of(value) if isinstance(node, ast.YieldFrom) else value)
         return UNKNOWN
 
     def bind(self, target: ast.expr, value: Value) -> None:
         """Assign a value; see `shape_statements.py`."""
         raise NotImplementedError
+
+
+def are_of_python(node: ast.expr) -> bool:
+    """Whether types are those of values that Python has."""
+    if isinstance(node, ast.Tuple):
+        return bool(node.elts) and all(map(are_of_python, node.elts))
+    return isinstance(node, ast.Name) and node.id in _OF_PYTHON
+
+
+def _is_text(node: ast.expr) -> bool:
+    """Whether an expression is text that is written, or put together of some."""
+    while isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Mult, ast.Mod)):
+        node = node.left
+    return isinstance(node, ast.JoinedStr) or (
+        isinstance(node, ast.Constant) and isinstance(node.value, str)
+    )
 
 
 def _is_unknown_or_number(value: Value) -> bool:

@@ -50,7 +50,7 @@ from npulens.shapes.values.shape_values import (
     on_device,
 )
 from npulens.shapes.values.size_texts import size_text
-from npulens.shapes.values.symbolic_dims import ANY_SHAPE, NO_SOURCES, Shape, Sources
+from npulens.shapes.values.symbolic_dims import ANY_SHAPE, NO_SOURCES, SCALAR, Shape, Sources
 from npulens.syntax.bindings import Function, with_defaults
 from npulens.syntax.by_node import once_by_node
 from npulens.syntax.meanings import qualified_names
@@ -67,6 +67,25 @@ MAX_TOTAL = 9000
 MAX_CALLS = 30
 """How many calls of functions of the file are looked into for one function."""
 _WORD = re.compile(r"\w+")
+KEEPING = frozenset(
+    {"to", "cuda", "npu", "cpu", "train", "eval", "float", "double", "half", "bfloat16"}
+    | {"requires_grad_", "apply", "to_empty", "share_memory"}
+)
+"""Methods of modules that return the module."""
+_WRAPPERS = frozenset(
+    {
+        "torch.nn.DataParallel",
+        "torch.nn.parallel.DataParallel",
+        "torch.nn.parallel.DistributedDataParallel",
+        "torch.nn.SyncBatchNorm.convert_sync_batchnorm",
+        "torch.compile",
+        "torch.jit.script",
+        "copy.deepcopy",
+        "copy.copy",
+    }
+)
+"""What is given a module first and returns one that computes the same."""
+_MOST_WRAPPED = 4
 MAX_DEPTH = 3
 """How deep such calls are looked into."""
 
@@ -153,6 +172,7 @@ class Frame:
         leaving: The values of names where the current loop was left early.
         around: The loops around the current statement.
         rare: How many conditions around are met every so many steps only.
+        behind: The call behind which an attribute is read.
     """
 
     session: Session
@@ -160,11 +180,13 @@ class Frame:
     names: dict[str, Value]
     given: frozenset[str]
     returned: list[Value] = field(default_factory=list)
+    yielded: list[Value] = field(default_factory=list)
     control: list[Sources] = field(default_factory=list)
     made_at: dict[str, int] = field(default_factory=dict)
     leaving: list[dict[str, Value]] = field(default_factory=list)
     around: list[ast.stmt] = field(default_factory=list)
     rare: int = 0
+    behind: ast.expr | None = None
     steps: int = 0
     depth: int = 0
 
@@ -172,7 +194,7 @@ class Frame:
         self.with_parts = {name.partition(".")[0] for name in self.names if "." in name}
         """Names of which some attribute is known."""
         self.receiver = self.function.receiver
-        self.known, self.arrays = known_names(self.function.node)
+        self.known, self.arrays, self.modules, self.scalars = known_names(self.function.node)
         self.bound = set().union(*(scope.names for scope in self.function.scopes))
         """Names that this function and those around it bind."""
         self.module = module_of(self.function.scope)
@@ -248,6 +270,8 @@ class Frame:
     def named(self, name: str) -> Value:
         """What a name or a dotted name of this function holds."""
         value = self.names.get(name, UNKNOWN)
+        if value is UNKNOWN and name in self.scalars:
+            return Tensor(SCALAR)
         if value is UNKNOWN and name in self.known:
             return Tensor()
         return ARRAY if value is UNKNOWN and name in self.arrays else value
@@ -359,13 +383,15 @@ class Frame:
         named = None if value is None else dotted_name(value)
         return named is not None and _argument(method, named.root) is not None
 
-    def _assigned_in(self, method: FunctionHere, attribute: str) -> Value | None:
+    def _assigned_in(
+        self, method: FunctionHere, attribute: str, left: int = _MOST_WRAPPED
+    ) -> Value | None:
         """What a constructor puts into an attribute: a layer, a tensor, or something else."""
         known = _attributes(method.node)
         if attribute not in known:
             return None
         value = known[attribute]
-        found = Tensor() if value is None else self._constructed(value, method)
+        found = Tensor() if value is None else self._constructed(value, method, left)
         made = tensors_made(method.node).get(attribute)
         if found == Tensor() and made is not None:
             return Tensor(self._shape_made(made, method))
@@ -409,7 +435,13 @@ class Frame:
                 return is_number(value)
         return False
 
-    def _constructed(self, node: ast.expr, method: FunctionHere) -> Value:
+    def _constructed(
+        self, node: ast.expr, method: FunctionHere, left: int = _MOST_WRAPPED
+    ) -> Value:
+        node = unwrapped(node, method)
+        match node:
+            case ast.Attribute(ast.Name(owner), attribute) if owner == method.receiver and left:
+                return self._assigned_in(method, attribute, left - 1) or UNKNOWN
         if isinstance(node, ast.IfExp):
             first = self._constructed(node.body, method)
             return first if isinstance(first, Layer) else self._constructed(node.orelse, method)
@@ -518,6 +550,24 @@ class Frame:
             return None
         self.session.definitions.queried.add(node.id)
         return self.session.definitions.classes.get(node.id)
+
+
+def unwrapped(node: ast.expr, method: FunctionHere) -> ast.expr:
+    """`Net()` of `Net().to(device)`, `DataParallel(Net()).cuda()` and their like."""
+    for _ in range(_MOST_WRAPPED):
+        match node:
+            case ast.Call(ast.Attribute(owner, name)) if name in KEEPING:
+                node = owner
+            case ast.Call(function, [inner, *_]) if is_wrapper(function, method):
+                node = inner
+            case _:
+                break
+    return node
+
+
+def is_wrapper(node: ast.expr, method: FunctionHere) -> bool:
+    """Whether a function returns a module that computes the same as the one it is given."""
+    return any(name in _WRAPPERS for name in qualified_names(node, method.scope))
 
 
 @once_by_node

@@ -10,6 +10,7 @@ from npulens.shapes.evaluation.builtins import of_math
 from npulens.shapes.evaluation.elsewhere import depends_on_shape, value_of
 from npulens.shapes.evaluation.indexing import Indexing
 from npulens.shapes.evaluation.optional import is_given
+from npulens.shapes.evaluation.shape_frames import is_wrapper
 from npulens.shapes.evaluation.tensor_evidence import KINDS
 from npulens.shapes.operators.factories import (
     FACTORIES,
@@ -52,7 +53,7 @@ from npulens.shapes.values.shape_values import (
     sources_of,
 )
 from npulens.shapes.values.size_texts import size_text
-from npulens.shapes.values.symbolic_dims import ANY_LENGTH, NO_SOURCES, Dim, opened
+from npulens.shapes.values.symbolic_dims import ANY_LENGTH, NO_SOURCES, SCALAR, Dim, opened
 
 _OF_TENSORS = re.compile(r"torch\.(?:nn\.functional\.|linalg\.|special\.|fft\.|Tensor\.)?[a-z]\w*")
 _OTHERS = (
@@ -70,6 +71,7 @@ _READ_COST, _CALL_COST = 40, 35
 _SIZE_KEYWORDS = frozenset({"size", "shape", "split_size", "split_size_or_sections"})
 _WORD = re.compile(r"\w+")
 _CONSTRUCTORS = {"torch.Tensor": "float", **{f"torch.{name}": KINDS[name] for name in KINDS}}
+_NORMS = frozenset(f"torch.nn.utils.{name}" for name in ("clip_grad_norm_", "get_total_norm"))
 _PASSING_ON = frozenset({"copy.deepcopy", "copy.copy", "torch.autograd.Variable"})
 _OF_ONE_PLACE = frozenset({"equal", "allclose", "isclose"})
 
@@ -95,12 +97,9 @@ class Libraries(Indexing):
             return RANDOM_NUMBER
         if name.startswith("math."):
             return of_math(self, node, call)
-        if name.startswith("torch.nn.") and short[:1].isupper():
-            if name == "torch.nn.Parameter":
-                return Tensor()
-            return FOREIGN if name == "torch.nn.Module" else Layer(name)
-        if name in _CONSTRUCTORS:
-            return Tensor(kind=_CONSTRUCTORS[name], on_host=True)
+        made = self._constructor(node, name, call)
+        if made is not UNKNOWN:
+            return made
         if name == "torch.device":
             return call.arguments[0] if call.arguments else FOREIGN
         if name in ("torch.utils.checkpoint.checkpoint", "functools.partial"):
@@ -116,8 +115,34 @@ class Libraries(Indexing):
             return self._torch(node, call)
         if name.startswith(("numpy.", "np.", "pandas.")):
             return ARRAY
+        if name.startswith("torch.distributed."):
+            self._exchanged(node)
         returned = self.session.elsewhere.find(name)
         return UNKNOWN if returned is None else self._returned(node, call, returned)
+
+    def _exchanged(self, node: ast.Call) -> None:
+        """What other processes send replaces what tensors were made of."""
+        for argument in node.args:
+            value = self.read(argument) if isinstance(argument, ast.Name) else UNKNOWN
+            if isinstance(value, Items) and isinstance(value.each, Tensor):
+                value = Items(value.each._replace(is_fixed=False), None, value.sources)
+            elif isinstance(value, Tensor):
+                value = value._replace(is_fixed=False)
+            if isinstance(argument, ast.Name) and value is not UNKNOWN:
+                self.names[argument.id] = value
+
+    def _constructor(self, node: ast.Call, name: str, call: Applied) -> Value:
+        """A layer, a parameter, a module in another form, a norm, or a tensor on the host."""
+        if isinstance(call.first, Layer) and is_wrapper(node.func, self.function):
+            return call.first
+        if name.startswith("torch.nn.") and name.rpartition(".")[2][:1].isupper():
+            if name == "torch.nn.Parameter":
+                return Tensor()
+            return FOREIGN if name == "torch.nn.Module" else Layer(name)
+        if name in _NORMS:
+            return Tensor(SCALAR, "float")
+        kind = _CONSTRUCTORS.get(name)
+        return UNKNOWN if kind is None else Tensor(kind=kind, on_host=True)
 
     def _by_pattern(self, node: ast.Call, call: Applied) -> Value:
         """What names its dimensions: functions of einops, `torch.einsum`."""
@@ -245,6 +270,29 @@ class Libraries(Indexing):
             found = self.sized_by_data(node, synchronizes=bool(read), is_sure=is_sure)
             made_dynamic = Number("?", found)
             call.arguments = [self._sized(value, made_dynamic) for value in call.arguments]
+
+    def check_lengths(self, node: ast.Call, call: Applied, *, of_numbers: bool) -> None:
+        """Lengths that a method is given: tensors that are read for them, numbers that were.
+
+        Numbers count if `of_numbers`; a tensor may have had such a length before.
+        """
+        flat = [
+            part
+            for value in (*call.arguments, *call.keywords.values())
+            for part in (value.parts if isinstance(value, Items) else (value,))
+        ]
+        tensors = [value for value in flat if on_device(value) and value.kind != "bool"]
+        numbers = [
+            value
+            for value in flat
+            if of_numbers and isinstance(value, Number) and self.are_values(value.sources)
+        ]
+        if not tensors and not numbers:
+            return
+        is_sure = bool(tensors) or any(self.are_sure(number.sources) for number in numbers)
+        found = self.sized_by_data(node, synchronizes=bool(tensors), is_sure=is_sure)
+        dynamic = Number("?", found)
+        call.arguments = [self._sized(value, dynamic) for value in call.arguments]
 
     def configured(self, node: ast.Call, made_of: Tensor) -> Tensor:
         """A tensor that was made of numbers, which are fixed if the configuration has them."""

@@ -8,31 +8,49 @@ from collections.abc import Callable, Mapping, Sequence
 from npulens.catalog.messages import message
 from npulens.graphs.definitions import FunctionHere, is_generator, nested_function
 from npulens.shapes.evaluation.binding import Binding
-from npulens.shapes.evaluation.callers import any_tested, given_parameters, none_tested
+from npulens.shapes.evaluation.callers import (
+    any_tested,
+    element_tested,
+    given_parameters,
+    none_tested,
+)
 from npulens.shapes.evaluation.host_results import returns_array
+from npulens.shapes.evaluation.loops import iterated, reads_elements, reads_some
 from npulens.shapes.evaluation.optional import given_of, is_optional
-from npulens.shapes.evaluation.rare_arms import is_failure, is_rare_test, is_want_of_memory
-from npulens.shapes.evaluation.shape_frames import ExhaustedError, Result, Session
+from npulens.shapes.evaluation.rare_arms import (
+    is_failure,
+    is_rare_test,
+    is_want_of_memory,
+    updates_weights,
+)
+from npulens.shapes.evaluation.shape_frames import MAX_STEPS, ExhaustedError, Result, Session
 from npulens.shapes.evaluation.tensor_evidence import parameters
 from npulens.shapes.evaluation.tensor_growth import GROWTH_COST, JOINS, grows, only_collects, users
 from npulens.shapes.values.events import copy_of
-from npulens.shapes.values.shape_rules import GROWING_TENSOR
+from npulens.shapes.values.shape_rules import GROWING_TENSOR, HOST_READ
 from npulens.shapes.values.shape_values import (
     FOREIGN,
     NOTHING,
     UNKNOWN,
     Closure,
     Foreign,
+    Items,
     Number,
     Tensor,
     Value,
     any_of,
+    are_deep,
     either,
     element_of,
     length_of,
+    may_be_on_device,
+    on_device,
+    sources_of,
 )
 from npulens.syntax.values import last_name
+from npulens.syntax.walking import nodes_below
 
+_READ_COST = 40
 _PASSES = 2
 """A loop is evaluated so many times; what a third turn would add is rare."""
 _MOST_SHARED = 200
@@ -86,6 +104,7 @@ class Statements(Binding):
         for target in node.targets:
             self.bind(target, value)
             self.name_dimensions(target, node.value)
+            self._renew(target, node.value, value)
         joins = isinstance(node.value, ast.Call) and self.qualified(node.value.func) in JOINS
         if joins and grows(node, self.around, self.function, self.session.walks):
             is_collected = only_collects(node, self.around, self.session.walks)
@@ -97,6 +116,15 @@ class Statements(Binding):
             for user in users(node, self.around, self.session.walks):
                 self.uses(found, user)
         return True
+
+    def _renew(self, target: ast.expr, node: ast.expr, value: Value) -> None:
+        """`x[i] = x[i].cpu()`: what the list held is gone, for each element that comes by."""
+        match target:
+            case ast.Subscript(ast.Name(name)) if isinstance(self.names.get(name), Items):
+                written = ast.unparse(target)
+                parts = (part for part in nodes_below(node) if isinstance(part, ast.Subscript))
+                if any(ast.unparse(part) == written for part in parts):
+                    self.names[name] = Items(value, None, sources_of(self.names[name]))
 
     def _annotated(self, node: ast.AnnAssign) -> bool:
         if node.value is not None:
@@ -145,7 +173,7 @@ class Statements(Binding):
         if sources:
             self.control.append(sources)
         # What is done before an error is raised is done once.
-        is_rare = is_rare_test(node.test, self.default_number)
+        is_rare = is_rare_test(node.test, self.default_number) and not updates_weights(node.body)
         is_rare = is_rare or isinstance(node.body[-1], ast.Raise)
         is_tensor, is_none = self._checked_for_tensor(node.test)
         self.names.update(dict.fromkeys(is_none, FOREIGN))
@@ -157,6 +185,9 @@ class Statements(Binding):
         self.rare -= is_rare
         after, self.names = self.names, before
         self.names.update(dict.fromkeys(is_tensor, FOREIGN))
+        filled = element_tested(node.test)
+        if isinstance(self.names.get(filled), Items):
+            self.names[filled] = Items(NOTHING)
         mask = any_tested(node.test)
         masked = self.names.get(mask)
         if masked is not None:
@@ -198,26 +229,38 @@ class Statements(Binding):
     def _for(self, node: ast.For | ast.AsyncFor) -> bool:
         values = self.read(node.iter)
         sources = length_of(values)
-        depth = len(self.control)
+        depth, known = len(self.control), len(self.session.recorder.log)
         if sources:
             self.control.append(sources)
         first: Names | None = None
         for _ in range(_PASSES):
             before = dict(self.names)
             self.bind(node.target, element_of(values))
-            if self.names == first:
+            if first is not None and not self._carries(node, first):
                 break  # another turn does the same
             first = dict(self.names)
             self._turn(node, before)
         del self.control[depth:]
+        self._one_by_one(node, known)
         self.block(node.orelse)
         return True
+
+    def _one_by_one(self, node: ast.For | ast.AsyncFor, known: int) -> None:
+        """A loop over a tensor whose elements are read in it, one after the other.
+
+        What happened in the loop is what the recorder noted since it had `known` events.
+        """
+        tensors = [part for part in iterated(node.iter) if may_be_on_device(self.read(part))]
+        if tensors and reads_elements(node, self.session.recorder.log[known:], self.function):
+            is_sure = any(on_device(self.read(part)) for part in tensors)
+            advice = message("shape.read-once")
+            self.report(HOST_READ, tensors[0], advice, _READ_COST, is_sure=is_sure)
 
     def _while(self, node: ast.While) -> bool:
         depth = len(self.control)
         first: Names | None = None
         for _ in range(_PASSES):
-            if self.names == first:
+            if first is not None and not self._carries(node, first):
                 break
             first = dict(self.names)
             sources = self.decide(node.test)
@@ -227,6 +270,15 @@ class Statements(Binding):
             del self.control[depth:]
         self.block(node.orelse)
         return True
+
+    def _carries(self, node: ast.For | ast.AsyncFor | ast.While, first: Names) -> bool:
+        """Whether a turn changed what the next one reads, from what the first one began with."""
+        changed = {
+            name
+            for name, value in self.names.items()
+            if (name in first or "." in name) and first.get(name, UNKNOWN) != value
+        }
+        return any("." in name for name in changed) or reads_some(node, changed)
 
     def _turn(self, node: ast.For | ast.AsyncFor | ast.While, before: Names) -> None:
         """Evaluate one turn of a loop, which may also not happen or end early."""
@@ -295,30 +347,13 @@ class Statements(Binding):
             if name in names and (value is not UNKNOWN or names[name] is UNKNOWN):
                 names[name] = value
         given = given_of(function.node, filled)
-        key = (function.node, tuple(names.values()), given)
-        session, recorder = self.session, self.session.recorder
-        session.visited.append(function.node)
-        known = session.results.get(key) or session.shared.get(key)
+        self.session.visited.append(function.node)
+        known = recalled(self.session, function, names, given)
         if known is not None:
-            for event in known.events:
-                recorder.add_copy(event)
-            session.visited += known.visited
-            session.passed_arguments += known.passed_arguments
             return known.value
         if not self.can_look_into(function.node):
             return UNKNOWN
-        start = len(recorder.log), len(session.visited), len(session.passed_arguments)
-        value = evaluate(session, function, names, given)
-        events = tuple(dict.fromkeys(recorder.log[start[0] :]))
-        visited = tuple(dict.fromkeys(session.visited[start[1] :]))
-        result = Result(value, events, visited, tuple(session.passed_arguments[start[2] :]))
-        session.results[key] = result
-        # In a long chain of functions, each would have all that those before it have.
-        is_small = len(events) <= _MOST_SHARED and len(visited) <= _MOST_SHARED
-        if len(session.active) == 1 and is_small:
-            # What else comes to use them in this function is nothing to others.
-            session.shared[key] = result._replace(events=tuple(map(copy_of, events)))
-        return value
+        return evaluate_kept(self.session, function, names, given)
 
     def run_closure(
         self, closure: Closure, arguments: list[Value], keywords: dict[str, Value]
@@ -347,17 +382,57 @@ class Statements(Binding):
         return frame.read(node.body)
 
 
+def recalled(
+    session: Session, function: FunctionHere, names: Mapping[str, Value], given: frozenset[str]
+) -> Result | None:
+    """What a function came to before for the same arguments; what happened in it is noted again."""
+    key = (function.node, tuple(names.values()), given)
+    known = session.results.get(key) or session.shared.get(key)
+    if known is not None:
+        for event in known.events:
+            session.recorder.add_copy(event)
+        session.visited += known.visited
+        session.passed_arguments += known.passed_arguments
+    return known
+
+
+def evaluate_kept(
+    session: Session, function: FunctionHere, names: Mapping[str, Value], given: frozenset[str]
+) -> Value:
+    """Evaluate a function and remember what it came to; what it returns."""
+    recorder = session.recorder
+    start = len(recorder.log), len(session.visited), len(session.passed_arguments)
+    steps = session.steps
+    value = evaluate(session, function, names, given)
+    events = tuple(dict.fromkeys(recorder.log[start[0] :]))
+    visited = tuple(dict.fromkeys(session.visited[start[1] :]))
+    result = Result(value, events, visited, tuple(session.passed_arguments[start[2] :]))
+    key = (function.node, tuple(names.values()), given)
+    session.results[key] = result
+    # In a long chain of functions, each would have all that those before it have.
+    is_small = len(events) <= _MOST_SHARED and len(visited) <= _MOST_SHARED
+    is_whole = session.steps - steps < MAX_STEPS
+    if len(session.active) <= 1 and is_small and is_whole:
+        # What else comes to use them in this function is nothing to others.
+        session.shared[key] = result._replace(events=tuple(map(copy_of, events)))
+    return value
+
+
 def evaluate(
     session: Session, function: FunctionHere, names: Mapping[str, Value], given: frozenset[str]
 ) -> Value:
     """Evaluate a function whose parameters hold what the names say; what it returns."""
     session.check_cancelled()
     session.active.append(function.node)
+    frame = Statements(session, function, dict(names), given)
     try:
-        result = Statements(session, function, dict(names), given).run()
+        result = frame.run()
     finally:
         session.active.pop()
-    return UNKNOWN if is_generator(function) else result
+    if not is_generator(function):
+        return result
+    is_plain = frame.yielded and not function.decorators and not are_deep(frame.yielded)
+    return Items(any_of(frame.yielded)) if is_plain else UNKNOWN
 
 
 def _merged(first: Names, second: Names) -> Names:

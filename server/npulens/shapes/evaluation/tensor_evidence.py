@@ -1,7 +1,7 @@
 """What the text of a function shows of its names: which are tensors, and which are arrays."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from npulens.shapes.values.shape_values import (
@@ -21,7 +21,7 @@ from npulens.syntax.values import Name, dotted_name, last_name
 from npulens.syntax.walking import inner_nodes, nodes_below
 
 Comprehension = ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp
-_COMPREHENSIONS = frozenset({ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp})
+_WITH_OWN_NAMES = frozenset({ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp, ast.Lambda})
 _METHOD_NAMES = (
     "bool unsqueeze view detach permute softmax log_softmax sigmoid masked_fill masked_fill_ "
     "scatter_ "
@@ -40,10 +40,17 @@ _PROPERTIES = frozenset({"is_cuda", "is_npu", "requires_grad", "grad_fn"})
 _OF_ARRAYS = frozenset({"astype", "copy"})
 """Methods that arrays of NumPy and tables have, and tensors have not."""
 KINDS = {"BoolTensor": "bool", "LongTensor": "int", "IntTensor": "int", "FloatTensor": "float"}
-_OF_MODULES = frozenset(
+OF_MODULES = frozenset(
     {"parameters", "named_parameters", "state_dict", "load_state_dict", "modules", "named_modules"}
+    | {"train", "eval"}
 )
 """Attributes that tensors lack, though some of the others are theirs too."""
+_TELLING = {
+    **dict.fromkeys(OF_MODULES, "module"),
+    **dict.fromkeys(_OF_ARRAYS, "array"),
+    **{name: name for name in ("device", "shape")},
+}
+"""What attributes tell of their owner; a device and a shape, both together, have tensors."""
 _LISTS = frozenset({"List", "list", "Sequence", "Tuple", "tuple", "Iterable", "OptMultiList"})
 _NUMBERS = frozenset({"int", "float", "bool"})
 _NO_TENSORS = frozenset({"str", "ndarray", "dict", "Dict", "Path", "DataLoader", "device", "dtype"})
@@ -66,22 +73,28 @@ class Known(NamedTuple):
     """Names, also dotted ones, that a function shows to be something by what it does with them.
 
     Attributes:
-        tensors: It checks for what only tensors have, or passes them to what takes tensors.
+        tensors: It checks for what only tensors have, such as a device and a shape, or passes
+            them to what takes tensors.
         arrays: It calls what arrays have and tensors lack.
+        modules: It calls what modules have and tensors lack, such as `eval()`.
+        scalars: A backward pass begins at them, so they are tensors of one element.
     """
 
     tensors: frozenset[str]
     arrays: frozenset[str]
+    modules: frozenset[str]
+    scalars: frozenset[str]
 
 
 @once_by_node
 def known_names(node: ast.AST) -> Known:
     """What a function or comprehension shows of names."""
     found: dict[ast.AST, Name] = {}
-    arrays: set[str] = set()
-    modules: set[Name | None] = set()
+    owners: dict[str, list[ast.expr]] = {}
+    moved: set[Name | None] = set()
     own: list[tuple[Comprehension | ast.Lambda, frozenset[str]]] = []
     engines: set[ast.AST] = set()
+    scalars: set[Name | None] = set()
     part: Any
     for part in inner_nodes(node):
         kind = part.__class__  # this loop sees every node of a function
@@ -90,16 +103,16 @@ def known_names(node: ast.AST) -> Known:
             name = None if owner is None else dotted_name(owner)
             if name is not None and name.root not in ("torch", "F", "np", "nn"):
                 found[part] = name
-            elif kind is ast.Attribute and part.attr in _OF_MODULES:
-                modules.add(dotted_name(part.value))
-            elif kind is ast.Attribute and part.attr in _OF_ARRAYS:
-                arrays.add(getattr(part.value, "id", ""))
-            if kind is ast.Call and part.args and getattr(part.func, "attr", "") == "backward":
-                engines.add(part)  # `engine.backward(loss)`
-        elif kind is ast.Lambda:
-            own.append((part, frozenset(each.arg for each in part.args.args)))
-        elif kind in _COMPREHENSIONS and part is not node:
-            own.append((part, targets_of(part)))
+            elif kind is ast.Attribute and part.attr in _TELLING:
+                owners.setdefault(_TELLING[part.attr], []).append(part.value)
+            if kind is ast.Call and getattr(part.func, "attr", "") == "backward":
+                scalars.add(dotted_name(_differentiated(part)))
+                if part.args:
+                    engines.add(part)  # `engine.backward(loss)`
+        elif kind is ast.Expr:
+            moved.add(_moved_in_place(part))
+        elif kind in _WITH_OWN_NAMES and part is not node:
+            own.append((part, _own_names(part)))
     found = {part: name for part, name in found.items() if part not in engines}
     roots = {name.root for name in found.values()}
     for comprehension, targets in own:
@@ -107,8 +120,48 @@ def known_names(node: ast.AST) -> Known:
             for part in inner_nodes(comprehension):
                 if part in found and found[part].root in targets:
                     del found[part]
-    tensors = (".".join((n.root, *n.path)) for n in found.values() if n not in modules)
-    return Known(frozenset(tensors), frozenset(arrays) - {""})
+    modules = moved | _named(owners.get("module", []))
+    placed, shaped = owners.get("device", []), owners.get("shape", [])
+    lent = frozenset().union(*(targets for _, targets in own))
+    both = _named(placed) & _named(shaped) if placed and shaped else set[Name]()
+    both = {name for name in both if name.root not in lent and (name.path or name.root != "self")}
+    arrays = {getattr(owner, "id", "") for owner in owners.get("array", [])} - {""}
+    known = _written({*found.values(), *both} - modules)
+    return Known(known, frozenset(arrays), _written(modules), _written(scalars))
+
+
+def _named(nodes: list[ast.expr]) -> set[Name]:
+    return {name for name in map(dotted_name, nodes) if name is not None}
+
+
+def _written(names: Iterable[Name | None]) -> frozenset[str]:
+    return frozenset(".".join((name.root, *name.path)) for name in names if name is not None)
+
+
+def _moved_in_place(node: Any) -> Name | None:
+    """`model` of the statement `model.cuda()`: of a tensor the copy would be lost."""
+    match node.value:
+        case ast.Call(ast.Attribute(owner, "cuda" | "npu" | "to" | "half" | "float" | "cpu")):
+            return dotted_name(owner)
+    return None
+
+
+def _differentiated(call: Any) -> ast.expr:
+    """Where a backward pass begins: `loss` of `loss.backward()` and `engine.backward(loss)`."""
+    node: ast.expr = call.args[0] if call.args else call.func.value
+    match node:
+        case ast.Call(ast.Attribute(attr="scale"), [scaled]):
+            return scaled
+        case ast.BinOp(left, ast.Div() | ast.Mult()):
+            return left
+    return node
+
+
+def _own_names(node: Comprehension | ast.Lambda) -> frozenset[str]:
+    """The names that a lambda or comprehension binds."""
+    if isinstance(node, ast.Lambda):
+        return frozenset(each.arg for each in node.args.args)
+    return targets_of(node)
 
 
 def targets_of(node: Comprehension) -> frozenset[str]:
@@ -120,7 +173,9 @@ def targets_of(node: Comprehension) -> frozenset[str]:
 def _proven(node: Any) -> ast.expr | None:
     """What an attribute or call shows to be a tensor: the owner of `.unsqueeze`, `.sum(dim=1)`."""
     if node.__class__ is ast.Attribute:
-        return node.value if node.attr in _PROPERTIES else _copied(node.value)
+        if node.attr in _PROPERTIES:
+            return node.value
+        return None if node.attr in OF_MODULES else _copied(node.value)
     callee = node.func
     if not isinstance(callee, ast.Attribute):
         return None

@@ -18,6 +18,8 @@ from npulens.text.spans import Span
 MODULE = "<module>"
 """The name under which statements of a module are known."""
 _LOOP = re.compile(r"^[ \t]+(?:for|while) ", re.MULTILINE)
+_UPDATES = re.compile(r"step\(|zero_")
+"""What a block holds that updates weights, and not only tries out its gradients."""
 Block = ast.For | ast.While | ast.If | ast.With | ast.Try
 
 
@@ -36,7 +38,7 @@ def described(segment: Segment, definitions: Definitions) -> Iterator[Described]
         yield Described(name_of(function), calls, trains, is_module, sends, has_loop, is_step)
     for node in segment.parsed.body:
         text = text_of(node, lines) if isinstance(node, Block) else ""
-        if ".backward(" in text:
+        if ".backward(" in text and _UPDATES.search(text) is not None:
             yield Described(MODULE, calls_in(text), True, False, False, has_loop=True)
 
 

@@ -5,14 +5,20 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from npulens.graphs.definitions import Definitions, FunctionHere
+from npulens.graphs.definitions import ClassHere, Definitions, FunctionHere
 from npulens.syntax.bindings import Function
+from npulens.syntax.values import last_name
 from npulens.syntax.words import Words
 
 _HOST_CODE = re.compile(
-    r"Dataset|Transform(?!er)|Augment|Visuali[sz]er|Sampler|Collat|Tokenizer"
+    r"Dataset|Transform(?!er)|Augment|Visuali[sz]er|Collat|Tokenizer"
     r"|(?<!Attn)(?<!Attention)(?<!Logits)(?<!Logit)Processor"
 )
+_SAMPLERS = frozenset(
+    {"Sampler", "BatchSampler", "DistributedSampler", "SequentialSampler", "RandomSampler"}
+    | {"SubsetRandomSampler", "WeightedRandomSampler"}
+)
+"""Those of `torch.utils.data`."""
 _LONGEST_LINE = 400
 _LONGEST_INDEX = 90
 _MOST_NAMES = 200
@@ -28,6 +34,8 @@ _WORDS = (
     *(".cpu(", "allclose", ".equal(", "synchronize(", "error_if_nonfinite"),
     *("assert_close", "DataLoader(", "DataCollator", "pad_sequence(", "print(", " bool(", "(bool("),
     *("float(torch.", "int(torch.", "int(t)", "timestep[0]", "multi_apply(", "math.sqrt("),
+    *("linspace(", ".data[0]", "add_scalar", "add_histogram(", "set_postfix(", "wandb.log("),
+    "log_value(",
 )
 """Of these one alone makes a function worth reading."""
 _COUNT = (
@@ -52,6 +60,8 @@ _OF_PYTORCH = re.compile(
     r"|compiler|overrides|utils|accelerator|amp|autograd|classes|ops|hip"
 )
 """Questions about PyTorch itself, answered on the host."""
+_READ_EACH = re.compile(r"\b(?:int|float)\([^()]{0,60}\Z")
+"""`int(x)` before the `for` of a comprehension."""
 _JOINING = frozenset({"cat", "concat", "concatenate", "hstack", "vstack", "stack"})
 _JOINS = re.compile(r" = torch\.(?:cat|concat|concatenate|hstack|vstack|stack)\(\s*[\[(]\s*")
 _JOINED = re.compile(r"(?:\w{1,60}\.)?\w{1,60}(?:\[[\w.\"']{1,60}\])?\Z")
@@ -73,7 +83,7 @@ _TRUTHS = (".any(", ".all(")
 _ALONE = re.compile(r"[\w.]+\Z")
 """The text before one of these in a condition over several lines."""
 _INLINE = (".bool()]", "[~", "[torch.is", "[torch.logical")
-_OPENED = re.compile(r"\w\[[\w.()\[\]:, ]{0,80}\Z")
+_OPENED = re.compile(r"[\w)]\[[\w.()\[\]:, ]{0,80}\Z")
 _CLOSED = re.compile(r"[^\n\]]{0,80}\]")
 _COMPARISONS = (" == ", " != ", " < ", " > ", " <= ", " >= ", "= ~")
 _PREDICATES = (
@@ -108,6 +118,7 @@ class Sources:
             for place in words.places(word)
             if _OF_PYTORCH.match(text, place + len(word)) is None
         )
+        found += (p for p in words.places(") for ") if _READ_EACH.search(self._line(p)))
         if "interpolate(" in text:
             found += words.places("random.")
         found += self._growths()
@@ -322,7 +333,17 @@ def is_host_code(function: FunctionHere) -> bool:
     """Whether a function prepares data or pictures on the host."""
     if _HOST_FUNCTION.search(function.node.name) is not None:
         return True
-    return function.owner is not None and _HOST_CODE.search(function.owner.node.name) is not None
+    owner = function.owner
+    if owner is None:
+        return False
+    return _HOST_CODE.search(owner.node.name) is not None or _chooses_items(owner)
+
+
+def _chooses_items(owner: ClassHere) -> bool:
+    """Whether a class gives the indices of a data set; samplers of models are on the device."""
+    if "Sampler" in owner.node.name and "__iter__" in owner.methods:
+        return True
+    return any(last_name(base) in _SAMPLERS for base in owner.node.bases)
 
 
 def functions_of(body: Iterable[ast.stmt], definitions: Definitions) -> Iterator[FunctionHere]:

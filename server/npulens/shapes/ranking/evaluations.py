@@ -8,7 +8,7 @@ from npulens.checks.segments.shape_answers import Evaluation
 from npulens.graphs.definitions import FunctionHere
 from npulens.shapes.evaluation.callers import arguments_from_host
 from npulens.shapes.evaluation.shape_frames import PassedArguments, Session
-from npulens.shapes.evaluation.shape_statements import evaluate
+from npulens.shapes.evaluation.shape_statements import evaluate_kept, recalled
 from npulens.shapes.evaluation.tensor_evidence import parameters
 from npulens.shapes.ranking.reporting import Reporter
 from npulens.shapes.values.events import Recorder
@@ -90,8 +90,14 @@ def evaluated(
     names = dict(parameters(function.node, function.node.name == "forward"))
     if function.receiver is not None:
         names[function.receiver] = UNKNOWN
+    names.update(known)
     try:
-        return evaluate(session, function, {**names, **known}, given)
+        # Which names hold what is not remembered, so hints need an evaluation of their own.
+        if not session.recorder.notes_names:
+            before = recalled(session, function, names, given)
+            if before is not None:
+                return before.value
+        return evaluate_kept(session, function, names, given)
     except RecursionError:
         session.recorder = Recorder(notes_names=session.recorder.notes_names)
         return UNKNOWN

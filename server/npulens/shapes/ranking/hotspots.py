@@ -22,6 +22,7 @@ from npulens.shapes.evaluation.elsewhere import Elsewhere, summary_of
 from npulens.shapes.evaluation.optional import OptionalParameter, optional_parameters
 from npulens.shapes.evaluation.shape_frames import Session
 from npulens.shapes.ranking.call_graph import CallGraph
+from npulens.shapes.ranking.described import text_of
 from npulens.shapes.ranking.evaluation_prefilter import functions_of, is_host_code
 from npulens.shapes.ranking.evaluations import evaluated, evaluations
 from npulens.shapes.ranking.named_shapes import name_shapes
@@ -164,16 +165,48 @@ class Hotspots:
         self._module.definitions.all.queried = set(shapes.queried) if known else set()
         is_exempt = {each: self._call_graph.is_exempt(name_of(each)) for each in functions}
         reported = evaluate([each for each in functions if not is_exempt[each]])
+        callers = self._callers_of_silent(segment, functions, reported)
+        is_exempt.update(dict.fromkeys(callers, False))
+        reported.update(evaluate(callers))
         exempt = {}
         if not self._reported_only:
             exempt = evaluate([each for each in functions if is_exempt[each]])
         if not self._reported_only:
-            shapes.queried = self._module.interfaces.behind(functions)
+            shapes.queried = self._module.interfaces.behind([*functions, *callers])
         shapes.evaluations = {**reported, **exempt}
         shapes.hotspots = tuple(chain.from_iterable(e.hotspots for e in reported.values()))
         shapes.exempt_hotspots = tuple(chain.from_iterable(e.hotspots for e in exempt.values()))
         shapes.hints = tuple(chain.from_iterable(e.hints for e in shapes.evaluations.values()))
-        shapes.looked_through = {name_of(each): is_exempt[each] for each in functions}
+        shapes.looked_through = {name_of(each): is_exempt[each] for each in (*functions, *callers)}
+
+    def _callers_of_silent(
+        self,
+        segment: Segment,
+        functions: Sequence[FunctionHere],
+        evaluations: Mapping[ast.AST, Evaluation],
+    ) -> list[FunctionHere]:
+        """Methods that call one where nothing was found, though it holds a source.
+
+        What they pass may show that it is a tensor.
+        """
+        silent = [
+            f"self.{function.node.name}("
+            for function in functions
+            if function.receiver is not None
+            and function.node in evaluations
+            and not evaluations[function.node].has_events
+        ]
+        if not silent:
+            return []
+        lines, known = segment.parsed.lines, {function.node for function in functions}
+        return [
+            function
+            for function in functions_of(segment.parsed.body, self._module.definitions.all)
+            if function.node not in known
+            and not is_host_code(function)
+            and not self._call_graph.is_exempt(name_of(function))
+            and any(call in text_of(function.node, lines) for call in silent)
+        ]
 
     def _evaluated(
         self,

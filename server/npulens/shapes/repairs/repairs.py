@@ -21,6 +21,7 @@ from npulens.shapes.values.shape_rules import (
     HOST_READ,
     LAST_BATCH,
     MASKED_ASSIGNMENT,
+    OLD_SCALAR,
     PADDING,
 )
 from npulens.syntax.meanings import Qualified, qualified_names, resolve_name
@@ -69,6 +70,8 @@ class Repairs:
             found = self._of_operator(node, event)
         elif event.rule == MASKED_ASSIGNMENT and isinstance(node, ast.Subscript):
             found = self._assigned(node, node.slice, event)
+        elif event.rule == OLD_SCALAR and isinstance(node, ast.Subscript):
+            found = self._as_item(node, event)
         elif event.rule == HOST_READ and isinstance(node, ast.Call):
             found = self._accumulated(node)
         elif event.rule == LAST_BATCH and isinstance(node, ast.Call):
@@ -76,6 +79,12 @@ class Repairs:
         elif event.rule == PADDING and isinstance(node, ast.Call):
             found = self._padded_on(node)
         return tuple(found)
+
+    def _as_item(self, node: ast.Subscript, event: Event) -> Iterator[Fix]:
+        """`loss.item()` for `loss.data[0]`."""
+        assert isinstance(node.value, ast.Attribute)
+        safe = Applicability.SAFE if event.is_sure else Applicability.UNSAFE
+        yield self._fix(node, f"{self._source(node.value.value)}.item()", safe, "")
 
     def _of_operator(self, node: ast.Call, event: Event) -> Iterator[Fix]:
         names = qualified_names(node.func, self._function.scope)

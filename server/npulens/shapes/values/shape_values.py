@@ -215,9 +215,10 @@ def _either_list(first: Items, second: Items) -> Items:
     if known is not None and others is not None and len(known) == len(others):
         elements = tuple(map(either, known, others))
         return Items(either(first.each, second.each), elements, sources)
-    if first.elements == ():
+    # Of a list that begins empty, or with `None` for what comes, the other one is what it holds.
+    if first.elements == () or first.each == NOTHING:
         return Items(second.each, None, sources)
-    if second.elements == ():
+    if second.elements == () or second.each == NOTHING:
         return Items(first.each, None, sources)
     return Items(either(first.each, second.each), None, sources)
 
