@@ -24,8 +24,9 @@ later uses of a value with that source are its consumers. A tensor is known for 
 annotation, by what PyTorch's functions and layers return, by `isinstance`, by what only tensors
 have (a device and a shape are enough) and what PyTorch's functions take. It is very likely one that
 `item()`, `cpu()` or a reduction is called of, that has an index no list takes, or that is selected
-from by a comparison; what is an array of NumPy stays one. An event is sure or likely with it. Values keep this in dictionaries,
-lists, comprehensions and sums, and numbers that were copied to the host keep where they are from.
+from by a comparison; what is an array of NumPy stays one. An event is sure or likely with it.
+Values keep this in dictionaries, lists, comprehensions and sums, and numbers that were copied to
+the host keep where they are from.
 Datasets, collate functions and preprocessing work on the host and are left out, except for what
 they do to the size of batches, and for copies from the device.
 

@@ -30,6 +30,12 @@ _CALLED_BY_OTHERS = re.compile(
     rb"|write|writelines|flush|read|readline|close|emit|format|filter|handle|run|default"
 )
 """What Python, PyTorch, tests and launchers call by these names."""
+_CALLED_BY_NAME = re.compile(
+    rb"\bgetattr\([^()\n]{1,80},[ \t]*(?![\"'f])[^()\n]{1,80}\)[ \t]*\("
+    rb"|(?:__dict__|globals\(\)|vars\(\w+\))[ \t]*\[(?![\"'])[^\]\n]{1,80}\][ \t]*\("
+    rb"|(?<![\w.])eval\("
+)
+"""`getattr(losses, settings["loss"])(...)`, `models.__dict__[args.arch]()`, `eval(args.model)`."""
 _MADE_UP = re.compile(
     rb"[\"'](\w+_)(?:\{|[\"'][ \t]*[+%.])|\}(_\w+)[\"']|[+][ \t]*[\"'](_\w+)[\"']"
 )
@@ -67,6 +73,8 @@ def unused_definitions(
     named = list(folders)
     if not named or any(may_be_used_elsewhere(folder) for folder in named):
         return frozenset()
+    if any(_calls_by_name(contents.of(file), memo) for file in files):
+        return frozenset()
     defined = Counter(name for file in files for name in _defined_in(file, contents.of(file), memo))
     once = {name for name, count in defined.items() if count == 1}
     if not once:
@@ -78,6 +86,15 @@ def unused_definitions(
         for owner, name in _used_in(file, contents.of(file), names, all_names, memo):
             uses[name].add(owner)
     return _without_uses(once, uses)
+
+
+def _calls_by_name(content: Content, memo: FactMemo) -> bool:
+    """Whether names that are made up are called: any may be, from a setting or an option."""
+    return memo.is_so(
+        "calls by name",
+        content.digest,
+        lambda: _CALLED_BY_NAME.search(content.data) is not None,
+    )
 
 
 def _without_uses(names: Iterable[str], uses: Mapping[str, Collection[str]]) -> frozenset[str]:
