@@ -155,6 +155,7 @@ class ProjectFacts:
         optional: What it does without.
         unused: What it does not use.
         members: Names that its modules import from each other.
+        names_cuda: A module of it names CUDA.
     """
 
     root: str = ""
@@ -164,6 +165,7 @@ class ProjectFacts:
     optional: OptionalFacts = OptionalFacts()
     unused: UnusedFacts = UnusedFacts()
     members: ModuleMembers = ModuleMembers()
+    names_cuda: bool = False
 
     def place_of(self, path: str) -> str:
         """The path of a file within the project; as it is, if the file is not below the root."""

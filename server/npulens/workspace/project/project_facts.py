@@ -59,4 +59,5 @@ def project_facts(
         optional=optional,
         unused=unused,
         members=members,
+        names_cuda=any(b"cuda" in content.data for content in modules.values()),
     )

@@ -2,6 +2,8 @@
 
 import ast
 
+from npulens.catalog.localized import LocalizedText
+from npulens.catalog.messages import message
 from npulens.catalog.model import MigrationStyle
 from npulens.checks.context import Context
 from npulens.syntax.values import Defined
@@ -10,22 +12,32 @@ _EVALUATION = frozenset({"test_step", "test_epoch_end", "test_dataloader", "test
 """Methods of modules of Lightning and of trainers, which test no code."""
 
 
-def may_be_fused(node: ast.Call, context: Context) -> bool:
-    """Whether advice on the optimizer of a call is of use, as far as the module shows.
+def may_be_fused(node: ast.Call | ast.Dict, context: Context) -> bool:
+    """Whether advice on an optimizer that is made or named is of use, as far as the module shows.
 
-    Tests, code for any device and an optimizer of single tensors are left alone.
+    Tests, code for any device and an optimizer of single tensors are left alone. A module that
+    only makes optimizers for others need not name the device if the project does.
     """
+    evidence = context.facts.signs.evidence
+    is_made_for_others = evidence.makes_optimizer_for_others and context.target.project.names_cuda
     return (
-        context.facts.signs.evidence.may_fuse_optimizer
+        (evidence.may_fuse_optimizer or is_made_for_others)
         and context.target.style is not MigrationStyle.DEVICE_AGNOSTIC
         and not _is_test(context)
-        and not _is_of_single_tensors(node)
+        and not (isinstance(node, ast.Call) and _is_of_single_tensors(node))
     )
 
 
-def loses_gradients(context: Context) -> bool:
-    """Whether the module sets gradients to `None`, so that other lines have to change too."""
-    return context.facts.signs.evidence.loses_gradients
+def against_edit(context: Context) -> LocalizedText | None:
+    """What other lines have to change before a fused optimizer is right, if there are any."""
+    evidence = context.facts.signs.evidence
+    if evidence.loses_gradients:
+        return message("check.optimizer-gradients")
+    if evidence.is_stepped_by_library:
+        return message("check.optimizer-in-library")
+    if evidence.makes_optimizer_for_others and not evidence.clears_gradients:
+        return message("check.optimizer-elsewhere")
+    return None
 
 
 def _is_test(context: Context) -> bool:
