@@ -115,10 +115,12 @@ class UnusedFacts:
     Attributes:
         names: Classes, functions and methods that nothing names, or only each other.
         modules: Paths of modules that only define something, and that nothing names.
+        optimizers: Attributes of `self` that hold an optimizer which nothing steps.
     """
 
     names: frozenset[str] = frozenset()
     modules: frozenset[str] = frozenset()
+    optimizers: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

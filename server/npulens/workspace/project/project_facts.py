@@ -15,6 +15,7 @@ from npulens.workspace.project.own_modules import own_modules
 from npulens.workspace.project.reexported_libraries import reexported_libraries
 from npulens.workspace.project.returned_shapes import returned_shapes
 from npulens.workspace.project.tensor_method_overrides import tensor_method_overrides
+from npulens.workspace.project.unstepped import unstepped_optimizers
 from npulens.workspace.project.unused import unused_definitions, unused_functions
 from npulens.workspace.project.unused_modules import unused_modules
 
@@ -44,6 +45,7 @@ def project_facts(
         unused_definitions(files, folders, contents, memo)
         | unused_functions(modules, folders, memo),
         unused_modules(modules, files, folders, contents, memo),
+        unstepped_optimizers(modules, folders),
     )
     members = ModuleMembers(
         returned_shapes(modules, catalogue, memo),

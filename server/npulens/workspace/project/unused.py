@@ -40,12 +40,20 @@ READS = re.compile(
 )
 """What makes a function worth the check whether it is used."""
 _BODY = re.compile(rb"\n(?=[^\s#)])")
+_CALL = re.compile(rb"^(?:[A-Za-z_][\w.]*\(|if\b.*__name__|for\b|while\b|with\b)", re.MULTILINE)
+"""A statement at the top of a module that runs something."""
 _WORD = re.compile(rb"\w+")
 _PLAIN_BASES = frozenset(
     b" object nn.Module torch.nn.Module autograd.Function torch.autograd.Function".split(b" ")
 )
 """Of these nobody hears that there is a class of them."""
 
+_MAIN = re.compile(rb"^if __name__[ \t]*==", re.MULTILINE)
+_MADE_INPUT = re.compile(rb"\btorch\.(?:rand|randn|randint|ones|zeros)\(")
+_WORKS = re.compile(
+    rb"backward|\.step\(|load|open\(|read|argparse|parse_args|argv|save|write|Data[sl]|\bmain\("
+)
+"""What a main program does that is more than to try out the definitions around it."""
 _ENTRANCES = frozenset({"conftest.py", "hubconf.py"})
 _HARMLESS = re.compile(
     rb"@(?:torch\.)?(?:no_grad|inference_mode|jit\.\w+|staticmethod|classmethod|property)\b"
@@ -67,6 +75,9 @@ def unused_definitions(
     named = list(folders)
     if not named or any(may_be_used_elsewhere(folder) for folder in named):
         return frozenset()
+    modules = [contents.of(file).data for file in files if file.suffix == ".py"]
+    if any(map(_has_tryout, modules)) and not any(map(runs_something, modules)):
+        return frozenset()  # all there is to run is what tries it out
     defined = {name for file in files for name in _defined_in(file, contents.of(file), memo)}
     if not defined:
         return frozenset()
@@ -189,16 +200,36 @@ def _read_uses(plain: Any) -> Uses:
     return [(text(owner), text(name)) for owner, name in plain]
 
 
+def without_tryout(data: bytes) -> bytes:
+    """A module without a main program that only gives made-up inputs to what it defines."""
+    main = _MAIN.search(data)
+    if main is None:
+        return data
+    body = data[main.start() :]
+    is_tryout = _MADE_INPUT.search(body) is not None and _WORKS.search(body) is None
+    return data[: main.start()] if is_tryout else data
+
+
+def _has_tryout(data: bytes) -> bool:
+    return len(without_tryout(data)) < len(data)
+
+
+def runs_something(data: bytes) -> bool:
+    """Whether the top of a module does more than to define and try out."""
+    return _CALL.search(without_tryout(data)) is not None
+
+
 def _parts(file: Path, data: bytes) -> Iterator[tuple[bytes, bytes]]:
     """The statements of a module, each with the name it defines if that could be unused.
 
-    Classes come in parts, with each of their methods by itself.
+    Classes come in parts, with each of their methods by itself. A main program that only tries
+    these out is no use of them.
     """
     if file.suffix != ".py" or file.name in _ENTRANCES:
         yield b"", data
         return
     is_registered = False
-    for part in _PART.split(data):
+    for part in _PART.split(without_tryout(data)):
         if part.startswith(b"@"):
             is_registered = is_registered or _HARMLESS.match(part) is None
             yield b"", part

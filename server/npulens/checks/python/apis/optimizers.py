@@ -1,6 +1,7 @@
 """Where a fused optimizer may replace one of PyTorch."""
 
 import ast
+import re
 
 from npulens.catalog.localized import LocalizedText
 from npulens.catalog.messages import message
@@ -10,6 +11,8 @@ from npulens.syntax.values import Defined
 
 _EVALUATION = frozenset({"test_step", "test_epoch_end", "test_dataloader", "test_epoch"})
 """Methods of modules of Lightning and of trainers, which test no code."""
+_STORED = re.compile(r"\bself\.(\w+)[ \t]*=[ \t]*\Z")
+_LONGEST_TARGET = 100
 
 
 def may_be_fused(node: ast.Call | ast.Dict, context: Context) -> bool:
@@ -25,6 +28,7 @@ def may_be_fused(node: ast.Call | ast.Dict, context: Context) -> bool:
         and context.target.style is not MigrationStyle.DEVICE_AGNOSTIC
         and not _is_test(context)
         and not (isinstance(node, ast.Call) and _is_of_single_tensors(node))
+        and not _is_never_stepped(node, context)
     )
 
 
@@ -38,6 +42,16 @@ def against_edit(context: Context) -> LocalizedText | None:
     if evidence.makes_optimizer_for_others and not evidence.clears_gradients:
         return message("check.optimizer-elsewhere")
     return None
+
+
+def _is_never_stepped(node: ast.expr, context: Context) -> bool:
+    """`self.spare = Adam(...)`, where nothing of the project steps what has that name."""
+    unstepped = context.target.project.unused.optimizers
+    if not unstepped:
+        return False
+    start = context.span(node).start
+    stored = _STORED.search(context.code.text[max(start - _LONGEST_TARGET, 0) : start])
+    return stored is not None and stored[1] in unstepped
 
 
 def _is_test(context: Context) -> bool:
