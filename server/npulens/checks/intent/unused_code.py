@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from npulens.catalog.localized import LocalizedText
 from npulens.catalog.messages import message
-from npulens.catalog.model import Finding, ReportTable, Severity
+from npulens.catalog.model import Finding, Severity
 from npulens.catalog.project_model import ProjectFacts
+from npulens.catalog.rule_properties import ReportTable
 from npulens.text.spans import Span
 
 _DEFINITION = re.compile(r"(?m)^(?P<indent>[ \t]*)(?:async[ \t]+)?(?:def|class)[ \t]+(?P<name>\w+)")
