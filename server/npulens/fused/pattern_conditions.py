@@ -114,6 +114,26 @@ def _is_half(node: Node, initial: Initial) -> bool:
     )
 
 
+_DEFAULT_INDEX = -100
+"""Of the target that losses of PyTorch ignore."""
+_SPREADING = frozenset({"scatter", "scatter_", "one_hot"})
+_MOST_PARTS = 60
+
+
+def _spreads_targets(node: Node, initial: Initial) -> bool:
+    """Rows with one value at the target of each, and another everywhere else."""
+    pending, seen = [node], 0
+    while pending and seen < _MOST_PARTS:
+        part = pending.pop()
+        seen += 1
+        name = str(part.label).rpartition(".")[2] if part.label is not None else part.operator
+        if name in _SPREADING:
+            return True
+        if part.operator != "softmax":
+            pending.extend(part.operands)
+    return False
+
+
 CONDITIONS: dict[str, Callable[[Node, Initial], bool]] = {
     "parameter": _is_parameter,
     "number": _is_number,
@@ -134,6 +154,8 @@ CONDITIONS: dict[str, Callable[[Node, Initial], bool]] = {
     "causal": lambda node, initial: diagonal(node, initial) == "start",
     "causal_at_end": lambda node, initial: diagonal(node, initial) == "end",
     "float_mask": is_float_mask,
+    "not_default_index": lambda node, initial: number(node) != _DEFAULT_INDEX,
+    "spreads_targets": _spreads_targets,
     # Of tensors of two or three dimensions, or any.
     "may_be_last": lambda node, initial: number(node) in (-1, 1, 2),
     "may_be_last_or_none": lambda node, initial: (

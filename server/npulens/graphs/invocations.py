@@ -224,6 +224,10 @@ class Invocations(Modules):
             result = result or self._norm_module_result(known, called, tensor, call.frame)
             if result is not None:
                 return self._with_own_probability(called, result)
+        if not call.keywords and len(call.positional) == 2:
+            result = self._loss_result(known, call.positional)
+            if result is not None:
+                return result
         return self._applied(called, call)
 
     def initial(self, value: Node) -> Node | None:
