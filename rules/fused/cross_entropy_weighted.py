@@ -3,7 +3,7 @@
 from torch.nn import functional
 
 RULE = "NPU713"
-WORDS = ("log_softmax", "LogSoftmax")
+WORDS = ("log_softmax", "LogSoftmax", "NLLLoss")
 BESIDE = ("choice",)
 TRANSPARENT = ("contiguous",)
 CONDITIONS = {"weights": ("tensor",), "ignored": ("not_default_index",)}
