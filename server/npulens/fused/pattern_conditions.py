@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from npulens.fused.attention_parts import adds_a_product, attends, changes_weights
-from npulens.fused.masks import diagonal, is_float_mask
+from npulens.fused.masks import diagonal, is_float_mask, is_learned_bias
 from npulens.graphs.nodes import (
     ATTRIBUTE,
     CONSTANT,
@@ -154,6 +154,7 @@ CONDITIONS: dict[str, Callable[[Node, Initial], bool]] = {
     "causal": lambda node, initial: diagonal(node, initial) == "start",
     "causal_at_end": lambda node, initial: diagonal(node, initial) == "end",
     "float_mask": is_float_mask,
+    "learned_bias": is_learned_bias,
     "not_default_index": lambda node, initial: number(node) != _DEFAULT_INDEX,
     "spreads_targets": _spreads_targets,
     # Of tensors of two or three dimensions, or any.
