@@ -121,17 +121,20 @@ _MOST_PARTS = 60
 
 
 def _spreads_targets(node: Node, initial: Initial) -> bool:
-    """Rows with one value at the target of each, and another everywhere else."""
-    pending, seen = [node], 0
+    """Rows with one value at the target of each, and another everywhere else.
+
+    What comes out of a softmax, as what a teacher says, is none.
+    """
+    pending, seen, is_spread = [node], 0, False
     while pending and seen < _MOST_PARTS:
         part = pending.pop()
         seen += 1
-        name = str(part.label).rpartition(".")[2] if part.label is not None else part.operator
-        if name in _SPREADING:
-            return True
-        if part.operator != "softmax":
-            pending.extend(part.operands)
-    return False
+        if part.operator == "softmax":
+            return False
+        name = part.operator if part.label is None else str(part.label).rpartition(".")[2]
+        is_spread |= name in _SPREADING
+        pending.extend(part.operands)
+    return is_spread
 
 
 CONDITIONS: dict[str, Callable[[Node, Initial], bool]] = {

@@ -87,7 +87,8 @@ def unused_definitions(
     for file in files:
         for owner, name in _used_in(file, contents.of(file), names, all_names, memo):
             uses[name].add(owner)
-    return _without_uses(defined, uses)
+    unused = _without_uses(defined, uses)
+    return unused if len(unused) < len(defined) else frozenset()  # it is all for somebody else
 
 
 def _without_uses(names: Iterable[str], uses: Mapping[str, Collection[str]]) -> frozenset[str]:
