@@ -48,7 +48,7 @@ _PLAIN_BASES = frozenset(
 )
 """Of these nobody hears that there is a class of them."""
 
-_MAIN = re.compile(rb"^if __name__[ \t]*==", re.MULTILINE)
+_MAIN = b"\nif __name__"
 _MADE_INPUT = re.compile(rb"\btorch\.(?:rand|randn|randint|ones|zeros)\(")
 _WORKS = re.compile(
     rb"backward|\.step\(|load|open\(|read|argparse|parse_args|argv|save|write|Data[sl]|\bmain\("
@@ -203,12 +203,11 @@ def _read_uses(plain: Any) -> Uses:
 
 def without_tryout(data: bytes) -> bytes:
     """A module without a main program that only gives made-up inputs to what it defines."""
-    main = _MAIN.search(data)
-    if main is None:
+    start = data.find(_MAIN) + 1
+    if start == 0:
         return data
-    body = data[main.start() :]
-    is_tryout = _MADE_INPUT.search(body) is not None and _WORKS.search(body) is None
-    return data[: main.start()] if is_tryout else data
+    is_tryout = _MADE_INPUT.search(data, start) is not None and _WORKS.search(data, start) is None
+    return data[:start] if is_tryout else data
 
 
 def _has_tryout(data: bytes) -> bool:
