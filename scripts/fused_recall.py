@@ -5,7 +5,8 @@
 FOLDER holds checkouts of the repositories of a list of `tests/data/fused_labels.tsv`, each under
 its last name; those that are not there are left out, and named. A place is found if a finding of
 its operator, with a fix or without, lies in the same outermost class or function; outside of any,
-if it is at most four lines away.
+if it is at most four lines away. A call of a library for CUDA is found if the finding names the
+operator.
 """
 
 import argparse
@@ -19,6 +20,7 @@ from typing import NamedTuple
 
 LABELS = Path(__file__).parents[1] / "tests" / "data" / "fused_labels.tsv"
 _NEAR_MISS = "NPU719"
+_LIBRARY = "NPU602"
 _CODES = {
     "rms_norm": ("NPU701", "NPU702"),
     "add_rms_norm": ("NPU702",),
@@ -58,6 +60,17 @@ class Reported(NamedTuple):
     path: str
     line: int
     code: str
+    message: str
+
+
+_NAMED = {
+    "rms_norm": ("npu_rms_norm",),
+    "add_rms_norm": ("npu_add_rms_norm",),
+    "swiglu": ("npu_swiglu",),
+    "geglu": ("npu_geglu",),
+    "rotary": ("npu_rotary_mul",),
+}
+"""What findings on libraries name for an operator."""
 
 
 def main() -> None:
@@ -97,11 +110,16 @@ def main() -> None:
 
 def _is_found(label: Label, found: list[Reported], checkout: Path) -> bool:
     first, last = _definition(label, checkout)
-    codes = (*_CODES[label.operator], _NEAR_MISS)
     return any(
-        each.path == label.path and first <= each.line <= last and each.code in codes
+        each.path == label.path and first <= each.line <= last and _is_of(each, label.operator)
         for each in found
     )
+
+
+def _is_of(reported: Reported, operator: str) -> bool:
+    if reported.code == _LIBRARY:
+        return any(name in reported.message for name in _NAMED.get(operator, ()))
+    return reported.code in (*_CODES[operator], _NEAR_MISS)
 
 
 def _definition(label: Label, checkout: Path) -> tuple[int, int]:
@@ -127,7 +145,15 @@ def labels(path: Path = LABELS) -> list[Label]:
 
 def reported_in(checkout: Path) -> list[Reported]:
     """The findings of fused operators in a checkout."""
-    command = ["check", "--no-cache", "--exit-zero", "--select", "NPU7", "--output-format", "json"]
+    command = [
+        "check",
+        "--no-cache",
+        "--exit-zero",
+        "--select",
+        f"NPU7,{_LIBRARY}",
+        "--output-format",
+        "json",
+    ]
     done = subprocess.run(
         [sys.executable, "-m", "npulens", *command, "."],
         cwd=checkout,
@@ -135,7 +161,7 @@ def reported_in(checkout: Path) -> list[Reported]:
         check=True,
     )
     return [
-        Reported(Path(each["path"]).as_posix(), each["line"], each["code"])
+        Reported(Path(each["path"]).as_posix(), each["line"], each["code"], each["message"])
         for each in json.loads(done.stdout)
     ]
 

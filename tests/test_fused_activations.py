@@ -558,9 +558,6 @@ TRAPS = {
         "    return 0.5 * x * (1 + torch.tanh(inner))\n"
     ),
     "native cross entropy": function("def run(x, y):\n    return F.cross_entropy(x, y)\n"),
-    "another ignored class": function(
-        "def run(x, y):\n    return F.nll_loss(F.log_softmax(x, -1), y, ignore_index=0)\n"
-    ),
     "transposed product": function("def run(q, k):\n    return q @ k.transpose(-2, -1)\n"),
     "NPU already": unit(
         "if self.npu_available:\n    return x\nreturn self.w2(F.silu(self.w1(x)) * self.w3(x))"

@@ -243,6 +243,8 @@ NOT_FOUND = [
     "torch.optim.AdamW([options])",
     "torch.optim.LBFGS(model.parameters())",
     "options(torch.optim.AdamW)",
+    "isinstance(options, torch.optim.AdamW)",
+    "options(torch.optim.LBFGS)(model.parameters())",
 ]
 
 
@@ -272,11 +274,18 @@ def around() -> Iterator[tuple[str, str]]:
         "def clear(o):\n    o.zero_grad(set_to_none=True)",
         "def clear(model):\n    model.zero_grad()",
         "def clear(p):\n    p.grad = None",
+        "def clear(o, to_none):\n    o.zero_grad(set_to_none=to_none)",
+        "class Net(Module):\n    def configure_optimizers(self):\n        return make(self)",
+        "trainer = Trainer(model, optimizers=(make(model), None))",
+        "def start(trainer, o):\n    trainer.optimizer = o",
     ):
         yield line, "no edit"
     for line in (
         "def clear(optimizer):\n    optimizer.zero_grad()",
         "def step(o):\n    o.step()",
+        "def clear(o):\n    o.zero_grad(set_to_none=False)",
+        "class Net(Module):\n    def configure_optimizers(self):\n        return make(self)\n\n"
+        "    automatic_optimization = False",
         "with torch.autocast('npu', dtype=torch.bfloat16):\n    pass",
         "test_loader = None",
         "class TestSet:\n    pass",
@@ -293,6 +302,54 @@ def test_the_rest_of_the_module_counts(line: str, expected: str) -> None:
     found = [finding for finding in findings(text) if finding.rule.code == "NPU716"]
     edits = sum(bool(finding.fixes) for finding in found)
     assert (len(found), edits) == {"nothing": (0, 0), "no edit": (1, 0), "edit": (1, 1)}[expected]
+
+
+CLASSES = [
+    "{'adam': torch.optim.Adam, 'sgd': SGD}[options](model.parameters())",
+    "dict(options)(torch.optim.AdamW)(model.parameters(), lr=0.1)",
+    "Sharpness(model.parameters(), SGD, lr=0.1, momentum=0.9)",
+]
+
+
+@pytest.mark.parametrize("call", CLASSES)
+def test_a_class_of_which_objects_are_made_is_told_without_an_edit(call: str) -> None:
+    assert [f.rule.code for f in findings(source(call))] == ["NPU716"]
+    assert fixed(source(call)) == source(call)
+
+
+KEPT = """import torch
+
+
+class Schedule:
+    def __init__(self, model, rate):
+        self._optimizer = torch.optim.Adam(model.parameters(), lr=rate)
+
+    def step_and_update(self):
+        self._optimizer.step()
+"""
+CLEARS = """
+    def zero_grad(self):
+        self._optimizer.zero_grad()
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "names_cuda", "expected"),
+    [
+        (KEPT, False, []),
+        (KEPT, True, [False]),
+        (KEPT + CLEARS, True, [True]),
+        (KEPT + "\n\ndef train(model):\n    model().backward()\n", True, []),
+        (KEPT.replace("rate)", "rate).to('cpu')"), True, []),
+    ],
+)
+def test_a_module_that_only_makes_optimizers_takes_the_device_from_the_project(
+    text: str, names_cuda: bool, expected: list[bool]
+) -> None:
+    target = Target(project=ProjectFacts(names_cuda=names_cuda))
+    told = analyze(Document("schedule.py", text), load_catalogue(), target)
+    found = [finding for finding in told if finding.rule.code == "NPU716"]
+    assert [bool(finding.fixes) for finding in found] == expected
 
 
 def test_it_is_unsafe_and_for_the_npu_only() -> None:

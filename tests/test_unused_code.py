@@ -188,3 +188,73 @@ def test_modules_that_nothing_imports_are_not_told(tmp_path: Path, name: str) ->
     result = CliRunner().invoke(cli, ["check", str(root), "--output-format", "json"])
     rows = [row for row in json.loads(result.stdout) if "old" in row["path"]]
     assert [row["code"] for row in rows] == ["NPU802"] * count
+
+
+GATE = """import torch
+from torch.nn import functional
+
+
+def gated(gate, x):
+    return functional.silu(gate) * x
+
+
+def tried(gate, x):
+    return functional.silu(gate) * x
+"""
+TRY = """
+
+if __name__ == "__main__":
+    print(tried(torch.randn(2, 4), torch.randn(2, 4)))
+"""
+RUN_GATES = "from gates import gated\n\nprint(gated(1, 2))\n"
+GATES = {
+    "nobody": (GATE, 1),
+    "its module, to try it out": (GATE + TRY, 1),
+    "its module, with what was stored": (GATE + TRY.replace("torch.randn(2, 4)", "load(1)"), 2),
+}
+
+
+@pytest.mark.parametrize("name", GATES)
+def test_what_nothing_uses_gets_no_advice_on_speed(tmp_path: Path, name: str) -> None:
+    text, count = GATES[name]
+    root = tmp_path / "project"
+    root.mkdir()
+    (root / "gates.py").write_text(text)
+    (root / "run.py").write_text(RUN_GATES)
+    result = CliRunner().invoke(cli, ["check", str(root), "--output-format", "json"])
+    rows = [row for row in json.loads(result.stdout) if row["code"] == "NPU703"]
+    assert len(rows) == count
+
+
+MODEL = """import torch
+
+
+class Model:
+    def __init__(self, net, rate):
+        self.net = net.cuda()
+        self.spare = torch.optim.Adam(net.parameters(), lr=rate)
+        self.schedule = get_scheduler(optimizer=self.spare, rate=rate)
+
+    def clear(self):
+        self.spare.zero_grad()
+        return self.spare.state_dict()
+"""
+STEPS = {
+    "nothing": ("", 0),
+    "a method": ("\n    def train(self):\n        self.spare.step()\n", 1),
+    "whoever gets it": ("\n    def train(self):\n        run(self.spare)\n", 1),
+    "another module": ("", 1),
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_an_optimizer_that_nothing_steps_gets_no_advice(tmp_path: Path, name: str) -> None:
+    text, count = STEPS[name]
+    root = tmp_path / "project"
+    root.mkdir()
+    step = "model.spare.step()\n" if name == "another module" else ""
+    (root / "model.py").write_text(MODEL + text)
+    (root / "run.py").write_text(f"from model import Model\n\nmodel = Model(1, 2)\n{step}")
+    result = CliRunner().invoke(cli, ["check", str(root), "--output-format", "json"])
+    rows = [row for row in json.loads(result.stdout) if row["code"] == "NPU716"]
+    assert len(rows) == count

@@ -6,7 +6,7 @@ from torch.nn import functional
 
 RULE = "NPU713"
 APPLICABILITY = "unsafe"
-WORDS = ("log_softmax", "LogSoftmax", "logsumexp", "log(")
+WORDS = ("log_softmax", "LogSoftmax", "logsumexp", "log(", "NLLLoss")
 BESIDE = ("choice",)
 TRANSPARENT = ("contiguous",)
 CONDITIONS = {

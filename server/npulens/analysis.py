@@ -23,7 +23,7 @@ from npulens.checks.intent.own_devices import outside_of_own_devices
 from npulens.checks.intent.refused_libraries import open_refused
 from npulens.checks.intent.scripted_functions import without_plain_scripts
 from npulens.checks.intent.type_only_imports import without_types_only
-from npulens.checks.intent.unused_code import with_unused_code
+from npulens.checks.intent.unused_code import with_unused_code, without_unused_advice
 from npulens.checks.module_wide.module_wide_findings import module_wide_findings
 from npulens.checks.one_code import with_one_code
 from npulens.checks.optional_code import OptionalCode
@@ -252,6 +252,8 @@ def _python_findings(
     together = with_uses_together(with_builds_together(ledger.open, module), module)
     ledger.replace_open(with_careful_moves(together, module))
     ledger.settle(without_plain_scripts(ledger.open, module), "no-effect")
+    advised = without_unused_advice(ledger.open, document.text, document.path, target.project)
+    ledger.settle(advised, "unreachable")
     # Where it is configured that fallbacks are findings, these take the place of hints.
     is_overruled = any(reason.name == "fallback" for reason in target.reasons)
     report_libraries(ledger, module, target.project, None if is_overruled else catalogue)

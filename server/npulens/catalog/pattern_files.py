@@ -46,6 +46,7 @@ BESIDES = {
     "store": rf"index_add|\]\s*\+?{_ASSIGNS}",
     "choice": r"nll|NLL|gather|arange|range\(",
     "draw": "bernoulli|floor",
+    "spread": "scatter|one_hot",
 }
 """What BESIDE may name, each with an expression that matches wherever it may be written.
 

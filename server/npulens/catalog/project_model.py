@@ -116,11 +116,13 @@ class UnusedFacts:
         names: Classes and private functions that nothing names, or only each other.
         functions: Other functions and methods of which that is true.
         modules: Paths of modules that only define something, and that nothing names.
+        optimizers: Attributes of `self` that hold an optimizer which nothing steps.
     """
 
     names: frozenset[str] = frozenset()
     functions: frozenset[str] = frozenset()
     modules: frozenset[str] = frozenset()
+    optimizers: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +159,7 @@ class ProjectFacts:
         optional: What it does without.
         unused: What it does not use.
         members: Names that its modules import from each other.
+        names_cuda: A module of it names CUDA.
     """
 
     root: str = ""
@@ -166,6 +169,7 @@ class ProjectFacts:
     optional: OptionalFacts = OptionalFacts()
     unused: UnusedFacts = UnusedFacts()
     members: ModuleMembers = ModuleMembers()
+    names_cuda: bool = False
 
     def place_of(self, path: str) -> str:
         """The path of a file within the project; as it is, if the file is not below the root."""

@@ -30,8 +30,9 @@ class Meaning(str, Enum):
 
 OPTIMIZERS = frozenset(
     {"SGD", "Adam", "AdamW", "RMSprop", "Adadelta", "RMSpropTF", "AdamP", "BertAdam"}
+    | {"create_optimizer", "create_optimizer_v2"}
 )
-"""The last names of optimizers that have a fused form for the NPU."""
+"""The last names of optimizers that have a fused form for the NPU, and of what makes them."""
 CHECKED_WORDS = OPTIMIZERS | frozenset(
     {"backward", "clip_grad_norm_", "clip_grad_norm", "clip_grad_value_", "GradScaler"}
     | {"set_default_dtype", "set_default_tensor_type", "set_float32_matmul_precision"}

@@ -106,3 +106,25 @@ def is_float_mask(node: Node, initial: Initial, depth: int = 0) -> bool:
     if operator in _VIEWS or operator in ("triu", "tril", "index", "transpose"):
         return is_float_mask(operands[0], initial, depth + 1)
     return operator == "add" and any(is_float_mask(o, initial, depth + 1) for o in operands)
+
+
+def is_learned_bias(node: Node, initial: Initial, depth: int = 0) -> bool:
+    """Whether a mask is taken from parameters: relative positions that a model learns."""
+    if depth > _MAX_DEPTH:
+        return False
+    operator, operands = node.operator, node.operands
+    if operator == ATTRIBUTE:
+        assigned = initial(node)
+        return assigned is not None and assigned.operator == "parameter"
+    if operator == "apply" and operands[0].operator == ATTRIBUTE:
+        assigned = initial(operands[0])
+        return assigned is not None and _EMBEDDING in str(assigned.label)
+    if operator == SELECT:
+        return any(is_learned_bias(operand, initial, depth + 1) for operand in operands[1:])
+    if operator in ("add", "multiply"):
+        return any(is_learned_bias(operand, initial, depth + 1) for operand in operands)
+    moves = operator in _VIEWS or operator in ("index", "transpose", "permute", "sigmoid")
+    return moves and is_learned_bias(operands[0], initial, depth + 1)
+
+
+_EMBEDDING = "torch.nn.Embedding"

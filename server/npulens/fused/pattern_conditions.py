@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from npulens.fused.attention_parts import adds_a_product, attends, changes_weights
-from npulens.fused.masks import diagonal, is_float_mask
+from npulens.fused.masks import diagonal, is_float_mask, is_learned_bias
 from npulens.graphs.nodes import (
     ATTRIBUTE,
     CONSTANT,
@@ -114,6 +114,29 @@ def _is_half(node: Node, initial: Initial) -> bool:
     )
 
 
+_DEFAULT_INDEX = -100
+"""Of the target that losses of PyTorch ignore."""
+_SPREADING = frozenset({"scatter", "scatter_", "one_hot"})
+_MOST_PARTS = 60
+
+
+def _spreads_targets(node: Node, initial: Initial) -> bool:
+    """Rows with one value at the target of each, and another everywhere else.
+
+    What comes out of a softmax, as what a teacher says, is none.
+    """
+    pending, seen, is_spread = [node], 0, False
+    while pending and seen < _MOST_PARTS:
+        part = pending.pop()
+        seen += 1
+        if part.operator == "softmax":
+            return False
+        name = part.operator if part.label is None else str(part.label).rpartition(".")[2]
+        is_spread |= name in _SPREADING
+        pending.extend(part.operands)
+    return is_spread
+
+
 CONDITIONS: dict[str, Callable[[Node, Initial], bool]] = {
     "parameter": _is_parameter,
     "number": _is_number,
@@ -134,6 +157,9 @@ CONDITIONS: dict[str, Callable[[Node, Initial], bool]] = {
     "causal": lambda node, initial: diagonal(node, initial) == "start",
     "causal_at_end": lambda node, initial: diagonal(node, initial) == "end",
     "float_mask": is_float_mask,
+    "learned_bias": is_learned_bias,
+    "not_default_index": lambda node, initial: number(node) != _DEFAULT_INDEX,
+    "spreads_targets": _spreads_targets,
     # Of tensors of two or three dimensions, or any.
     "may_be_last": lambda node, initial: number(node) in (-1, 1, 2),
     "may_be_last_or_none": lambda node, initial: (

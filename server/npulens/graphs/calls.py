@@ -93,7 +93,15 @@ def _softmax(graph: Graph, tensor: Node, dimension: Node) -> Node:
     position, rank = number(dimension), rank_of(tensor)
     if position is not None and rank and position == rank - 1:
         dimension = graph.constant(-1)
-    return graph.node("softmax", (tensor, dimension))
+    return graph.node("softmax", (_without_shift(graph, tensor, dimension), dimension))
+
+
+def _without_shift(graph: Graph, tensor: Node, dimension: Node) -> Node:
+    """The `x` of `a * (x - x.amax(-1, keepdim=True))`, times a number: a shift changes nothing."""
+    if tensor.operator == "multiply" and number(tensor.operands[0]) is not None:
+        factor, inner = tensor.operands
+        return multiply(graph, factor, _without_shift(graph, inner, dimension))
+    return _with_maximum(tensor, dimension)
 
 
 def _squeezed(graph: Graph, tensor: Node, dimension: Node) -> Node | None:
@@ -175,21 +183,31 @@ def softmax_of_powers(graph: Graph, left: Node, right: Node) -> Node | None:
             continue
         tensor, dimension, keeps = total.operands
         if tensor is powers and is_constant(keeps, True):
-            return graph.node("softmax", (_with_maximum(powers.operands[0]), dimension))
+            shifted = _without_shift(graph, powers.operands[0], dimension)
+            return graph.node("softmax", (shifted, dimension))
     return None
 
 
-def _with_maximum(tensor: Node) -> Node:
+def _with_maximum(tensor: Node, dimension: Node) -> Node:
     """The x of `x - x.amax(-1, keepdim=True)`, which has the same softmax."""
     if tensor.operator == "add":
         for one, other in (tensor.operands, tensor.operands[::-1]):
             if other.operator == "multiply" and is_constant(other.operands[0], -1):
-                greatest = other.operands[1]
+                greatest = stripped(other.operands[1], {"detach"})
                 if greatest.operator in ("index", "element", ATTRIBUTE):  # with the places
-                    greatest = greatest.operands[0]
-                if greatest.operator in ("amax", "max") and greatest.operands[0] is one:
+                    greatest = stripped(greatest.operands[0], {"detach"})
+                if _is_maximum(greatest, one, dimension):
                     return one
     return tensor
+
+
+def _is_maximum(greatest: Node, tensor: Node, dimension: Node) -> bool:
+    """Whether a value is the greatest of each row along a dimension, or of a whole tensor."""
+    if greatest.operator not in ("amax", "max"):
+        return False
+    of, over, _ = greatest.operands
+    of = stripped(of, {"detach"})
+    return of is tensor and (over is dimension or is_constant(over, None))
 
 
 def _is_of_size(tensor: Node, other: Node) -> bool:

@@ -242,6 +242,17 @@ def lambda_function(node: ast.Lambda, outer: FunctionHere) -> FunctionHere:
     return nested_function(ast.copy_location(function, node), outer)
 
 
+@once_by_node
+def each_as_call(node: ast.ListComp | ast.GeneratorExp) -> ast.Call | None:
+    """A comprehension as a lambda that is called with the things it goes over, one by one."""
+    match node.generators:
+        case [ast.comprehension(ast.Name(name), things, [], 0)]:
+            arguments = ast.arguments([], [ast.arg(name)], None, [], [], None, [])
+            function = ast.copy_location(ast.Lambda(arguments, node.elt), node.elt)
+            return ast.copy_location(ast.Call(function, [things], []), node.elt)
+    return None
+
+
 def class_here(node: ast.ClassDef, scope: Scope) -> ClassHere:
     """A class with its methods."""
     inner = ClassScope(node, scope)

@@ -65,6 +65,8 @@ class Expressions:
         self._library: dict[tuple[int, str], list[str]] = {}
         self.nested: dict[int, Closure] = {}
         """Functions defined in functions, by the serial of their value."""
+        self.listed: dict[int, ast.ListComp | ast.GeneratorExp] = {}
+        """Comprehensions, by the serial of theirs."""
 
     def number_of(self, node: ast.AST) -> int:
         """A number for a place in the code, the same each time it is evaluated."""
@@ -187,7 +189,10 @@ class Expressions:
         if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
             self._each(node, frame)
         read = {name: frame.names[name] for name in names_in(node) if name in frame.names}
-        return self.unknown(node, tuple(read.values()))
+        value = self.unknown(node, tuple(read.values()))
+        if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
+            self.listed[value.serial] = node
+        return value
 
     def _attribute(self, node: ast.Attribute, frame: Frame) -> Node:
         known = self.reexported_libraries(node, frame)
@@ -215,8 +220,8 @@ class Expressions:
         """`left operator right`."""
         graph = self.graph
         if isinstance(operator, ast.Add):
-            if left.operator == right.operator == TUPLE:
-                return graph.node(TUPLE, left.operands + right.operands)
+            if {left.operator, right.operator} in _SEQUENCES:  # `x.shape[:-1] + (-1, 2)`
+                return graph.node(TUPLE, (*self._spread_out(left), *self._spread_out(right)))
             return without_zeros(graph, add(graph, left, right), self.initial)
         if isinstance(operator, ast.Div):
             divided = divide(graph, left, right)
@@ -250,6 +255,12 @@ class Expressions:
             else:
                 values.append(self.value(part, frame))
         return self.graph.node(TUPLE, tuple(values))
+
+    def _spread_out(self, sequence: Node) -> tuple[Node, ...]:
+        """The parts of a tuple, or of another sequence as a whole."""
+        if sequence.operator == TUPLE:
+            return sequence.operands
+        return (self.graph.node("spread", (sequence,)),)
 
     def items(self, node: ast.expr, frame: Frame) -> list[Node]:
         """The parts of a subscript."""
@@ -361,6 +372,8 @@ _COMPUTED_BY: dict[type[ast.AST], Callable[[Any, Any, Frame], Node]] = {
 }
 
 
+_SEQUENCES = ({TUPLE}, {TUPLE, "index"}, {TUPLE, "shape"})
+"""What is added one behind the other."""
 _OTHER_OPERATORS: dict[type[ast.operator], str] = {
     ast.BitAnd: "logical_and",
     ast.BitOr: "logical_or",

@@ -8,7 +8,13 @@ from types import MappingProxyType, NoneType
 
 from npulens.graphs.algebra import power, square_root
 from npulens.graphs.calls import bound_arguments
-from npulens.graphs.definitions import ClassHere, Definitions, FunctionHere, is_generator
+from npulens.graphs.definitions import (
+    ClassHere,
+    Definitions,
+    FunctionHere,
+    each_as_call,
+    is_generator,
+)
 from npulens.graphs.frames import Call, Frame
 from npulens.graphs.libraries import library_function
 from npulens.graphs.modules import Modules
@@ -18,6 +24,7 @@ from npulens.graphs.nodes import (
     CONSTANT,
     GLOBAL,
     LIBRARY,
+    SELECT,
     TUPLE,
     Graph,
     Node,
@@ -56,6 +63,8 @@ class Invocations(Modules):
         super().__init__(graph, definitions)
         self._mapping: dict[int, Call] = {}
         """Calls of `map`, by the serial of their value."""
+        self._partial: dict[int, Call] = {}
+        """Those of `functools.partial`."""
 
     def returned(self, function: FunctionHere, names: dict[str, Node], frame: Frame) -> Node | None:
         """What a call of a function of this file gives, `None` if that is not known."""
@@ -112,10 +121,14 @@ class Invocations(Modules):
                 return self._operation(signature, bound)
         if name.startswith("torch.nn."):
             return self._constructed(name, call)
-        if name in ("math.sqrt", "numpy.sqrt") and len(positional) == 1:
-            return square_root(self.graph, positional[0])
-        if name in ("math.pow", "numpy.power") and len(positional) == 2:
-            return power(self.graph, positional[0], positional[1])
+        if name == "functools.partial" and positional:
+            self._partial[
+                (value := self._applied(self.graph.node(LIBRARY, (), name), call)).serial
+            ] = call
+            return value
+        calculated = self._calculated(name, positional)
+        if calculated is not None:
+            return calculated
         if name == "torch.einsum" and positional:
             return self._einsum(positional)
         known = library_function(self.graph, name, positional, call.keywords)
@@ -134,6 +147,14 @@ class Invocations(Modules):
         if tail in _CREATED and name == f"torch.{tail}":
             return self.graph.node(tail, call.arguments, tuple(call.keywords))
         return self._not_known(self.graph.node(LIBRARY, (), name), call)
+
+    def _calculated(self, name: str, positional: Sequence[Node]) -> Node | None:
+        """What functions of numbers compute."""
+        if name in ("math.sqrt", "numpy.sqrt") and len(positional) == 1:
+            return square_root(self.graph, positional[0])
+        if name in ("math.pow", "numpy.power") and len(positional) == 2:
+            return power(self.graph, positional[0], positional[1])
+        return None
 
     def _by_einops(self, name: str, call: Call) -> Node | None:
         """What functions of einops compute, as far as it is known."""
@@ -202,9 +223,17 @@ class Invocations(Modules):
         return False
 
     def mapped(self, value: Node, count: int, frame: Frame) -> Node:
-        """What `map(function, things)` gives where so many names take it, as a tuple."""
-        call = self._mapping.get(value.serial)
-        if call is None:
+        """What `map(function, things)` gives where so many names take it, as a tuple.
+
+        Or `(function(thing) for thing in things)`.
+        """
+        listed = self.listed.get(value.serial)
+        each = None if listed is None else each_as_call(listed)
+        if each is not None:
+            call = Call(each, self.values([each.func, *each.args], frame), {}, frame)
+        elif value.serial in self._mapping:
+            call = self._mapping[value.serial]
+        else:
             return value
         function, things = call.positional
         parts = [element(self.graph, things, index) for index in range(count)]
@@ -214,6 +243,21 @@ class Invocations(Modules):
     def _apply(self, called: Node, call: Call) -> Node:
         """A call of a value: a module, or a function in a variable or attribute."""
         known = self.initial(called) or called
+        if known.operator == SELECT and all(map(_is_function, known.operands[1:])):
+            condition, one, other = known.operands
+            return self.select(condition, self._apply(one, call), self._apply(other, call))
+        if known.operator == LIBRARY and _is_function(known):
+            return self._library_call(str(known.label), call)
+        if known.operator == GLOBAL:
+            function = self.definitions.function(str(known.label))
+            result = function and self._inlined(function, None, call)
+            return result or self._not_known(called, call)
+        bound = self._partial.get(known.serial)
+        if bound is not None:
+            function_of, *first = bound.positional
+            keywords = {**bound.keywords, **call.keywords}
+            whole = Call(call.node, [*first, *call.positional], keywords, call.frame)
+            return self._apply(function_of, whole)
         nested = self.nested.get(known.serial)
         if nested is not None:
             result = self._inlined(nested.function, None, call, nested.around.names)
@@ -224,6 +268,10 @@ class Invocations(Modules):
             result = result or self._norm_module_result(known, called, tensor, call.frame)
             if result is not None:
                 return self._with_own_probability(called, result)
+        if not call.keywords and len(call.positional) == 2:
+            result = self._loss_result(known, call.positional)
+            if result is not None:
+                return result
         return self._applied(called, call)
 
     def initial(self, value: Node) -> Node | None:
@@ -280,7 +328,17 @@ class Invocations(Modules):
                 return self.graph.constant(-amount)
         if isinstance(node, ast.Constant) and isinstance(node.value, (int, float, str, NoneType)):
             return self.graph.constant(node.value)
+        match node:  # `alpha=32 ** 2`
+            case ast.BinOp(ast.Constant(int() | float()), operator, ast.Constant(int() | float())):
+                left, right = self._default(node.left), self._default(node.right)
+                return self.binary(operator, left, right)
         return self.unknown(node)
+
+
+def _is_function(value: Node) -> bool:
+    """Whether a value is a function by its name: of this file, or of a library."""
+    tail = str(value.label).rpartition(".")[2]
+    return value.operator == GLOBAL or (value.operator == LIBRARY and tail[:1].islower())
 
 
 def _sizes(positional: Sequence[Node]) -> tuple[Node, ...]:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from npulens.graphs.activations import activated
 from npulens.graphs.calls import bound_arguments, operation
 from npulens.graphs.frames import Call, Frame
 from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, LIBRARY, Node, number
-from npulens.graphs.operators import function_operator, module_operator, operator_named
+from npulens.graphs.operators import (
+    function_operator,
+    module_operator,
+    operator_named,
+    takes_two,
+)
 from npulens.graphs.tensor_operations import TensorOperations
 
 _ROOT_MEAN_SQUARE_NORMS = frozenset({"torch.nn.RMSNorm", "torch.nn.modules.normalization.RMSNorm"})
@@ -52,6 +59,8 @@ class Modules(TensorOperations):
             signature = function_operator(str(module.label))
             bound = signature and bound_arguments(self.graph, signature, [argument], {})
             return operation(self.graph, signature, bound) if signature and bound else None
+        if module.operator == _MODULE and takes_two(str(module.label)):
+            return None
         if module.operator != _MODULE:
             return activated(self.graph, module, argument)
         constructor = module_operator(str(module.label))
@@ -65,6 +74,19 @@ class Modules(TensorOperations):
         if signature.operator == "dropout" and self.receiver is not None:
             keywords["training"] = self.attribute(self.receiver, "training", frame)
         bound = bound_arguments(self.graph, signature, [argument], keywords)
+        return None if bound is None else operation(self.graph, signature, bound)
+
+    def _loss_result(self, module: Node, arguments: Sequence[Node]) -> Node | None:
+        """What a module computes that is called with two tensors, such as `nn.NLLLoss`."""
+        name = str(module.label)
+        constructor = module_operator(name) if module.operator == _MODULE else None
+        if constructor is None or not takes_two(name):
+            return None
+        signature = operator_named(constructor.operator)
+        assert signature is not None
+        given = zip(constructor.parameters, module.operands, strict=True)
+        keywords = {parameter.name: operand for parameter, operand in given}
+        bound = bound_arguments(self.graph, signature, arguments, keywords)
         return None if bound is None else operation(self.graph, signature, bound)
 
     def _with_own_probability(self, module: Node, result: Node) -> Node:

@@ -65,6 +65,7 @@ floor(input) round(input) argmax(input, dim=None, keepdim=False)
 index_add(input, dim, index, source, alpha=1) gather(input, dim, index)
 nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None,
  reduction='mean') bernoulli(input, p=None)
+kl_div(input, target, size_average=None, reduce=None, reduction='mean', log_target=False)
 topk(input, k, dim=-1, largest=True, sorted=True)
 outer(input, vec2)
 """
@@ -121,6 +122,13 @@ _MODULES = {
 }
 """Modules whose call is an operator on their first argument, with what their constructor takes."""
 
+_LOSSES = {
+    "NLLLoss": "nll_loss(weight=None, size_average=None, ignore_index=-100, reduce=None,"
+    " reduction='mean')",
+    "KLDivLoss": "kl_div(size_average=None, reduce=None, reduction='mean', log_target=False)",
+}
+"""Modules of two arguments."""
+
 CASTS: Mapping[str, str] = {
     "float": "float32",
     "half": "float16",
@@ -166,7 +174,7 @@ def _literal(text: str) -> Scalar:
 _BY_NAME = _parse(_SIGNATURES)
 _MODULE_SIGNATURES = {
     name: _parse(constructor)[constructor.partition("(")[0]]
-    for name, constructor in _MODULES.items()
+    for name, constructor in (*_MODULES.items(), *_LOSSES.items())
 }
 _PREFIXES = (
     *("torch.nn.functional.", "torch.special.", "torch.linalg.vector_", "torch.functional."),
@@ -196,6 +204,11 @@ def function_operator(qualified: str) -> Signature | None:
             name = qualified[len(prefix) :]
             return None if "." in name else operator_named(name)
     return None
+
+
+def takes_two(qualified: str) -> bool:
+    """Whether an instance of a class of `torch.nn` is called with two tensors."""
+    return qualified.rpartition(".")[2] in _LOSSES
 
 
 def module_operator(qualified: str) -> Signature | None:

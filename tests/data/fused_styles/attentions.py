@@ -3,6 +3,8 @@
 import math
 
 import einops
+from functools import partial
+
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -464,3 +466,82 @@ def pooled(x, w):
 def sample(logits, temperature):
     probs = F.softmax(logits[:, -1] / temperature, dim=-1)
     return torch.multinomial(probs, 1)
+
+
+def spread_softmax(scores, dim=-1, alpha=32**2):
+    scores = scores / alpha
+    scores = scores - torch.amax(scores, dim=dim, keepdim=True).detach()
+    return (scores * alpha).softmax(dim=dim)
+
+
+class SoftmaxByFlag(nn.Module):  # NPU707
+    def __init__(self, dim, heads, stable):
+        super().__init__()
+        self.heads, self.stable = heads, stable
+        self.scale = (dim // heads) ** -0.5
+        self.to_qkv = nn.Linear(dim, dim * 3)
+
+    def forward(self, x, mask=None):
+        softmax = spread_softmax if self.stable else torch.softmax
+        q, k, v = self.to_qkv(x).chunk(3, dim=-1)
+        q, k, v = map(lambda t: rearrange(t, "b n (h d) -> b h n d", h=self.heads), (q, k, v))
+        scores = torch.einsum("b h i d, b h j d -> b h i j", q * self.scale, k)
+        if mask is not None:
+            scores.masked_fill_(~mask[:, None, None], -torch.finfo(scores.dtype).max)
+        return torch.einsum("b h i j, b h j d -> b h i d", softmax(scores, dim=-1), v)
+
+
+class SoftmaxByPartial(nn.Module):  # NPU707
+    def __init__(self, scale):
+        super().__init__()
+        self.scale = scale
+        self.weigh = partial(F.softmax, dim=-1)
+
+    def forward(self, q, k, v):
+        return self.weigh(q @ k.transpose(-1, -2) * self.scale) @ v
+
+
+class SoftmaxOverQueries(nn.Module):
+    def __init__(self, scale, flag):
+        super().__init__()
+        self.scale, self.flag = scale, flag
+
+    def forward(self, q, k, v):
+        softmax = torch.sigmoid if self.flag else torch.tanh
+        return softmax(q @ k.transpose(-1, -2) * self.scale) @ v
+
+
+class LearnedBias(nn.Module):  # NPU709
+    def __init__(self, heads, length, places):
+        super().__init__()
+        self.heads, self.length, self.places = heads, length, places
+        self.table = nn.Parameter(torch.zeros(4 * length, heads))
+
+    def forward(self, q, k, v):
+        bias = self.table[self.places.view(-1)].view(self.length, self.length, self.heads)
+        bias = bias.permute(2, 0, 1).unsqueeze(0)
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=bias)
+
+
+class EmbeddedBias(nn.Module):  # NPU709
+    def __init__(self, heads, places):
+        super().__init__()
+        self.places = places
+        self.table = nn.Embedding(32, heads)
+
+    def forward(self, q, k, v):
+        bias = self.table(self.places).permute(2, 0, 1)
+        return F.scaled_dot_product_attention(q, k, v, bias[None], is_causal=False)
+
+
+class ThreeDimensions(nn.Module):  # NPU719
+    def __init__(self, heads):
+        super().__init__()
+        self.heads = heads
+
+    def forward(self, qkv):
+        b, width, length = qkv.shape
+        size = width // (3 * self.heads)
+        q, k, v = qkv.reshape(b * self.heads, 3 * size, length).split(size, dim=1)
+        q, k, v = (t.transpose(1, 2) for t in (q, k, v))
+        return F.scaled_dot_product_attention(q, k, v)

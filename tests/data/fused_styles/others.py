@@ -268,3 +268,78 @@ def optimizer_of_groups(model, lr):  # NPU716
 
 def detect(boxes, scores):
     return nms(boxes.cuda(), scores.cuda(), 0.5)
+
+
+class WeightedSegmentationLoss(nn.Module):  # NPU719
+    def __init__(self, class_weights=None, ignored=255):
+        super().__init__()
+        self.nll = nn.NLLLoss(weight=class_weights, ignore_index=ignored, reduction="mean")
+
+    def forward(self, scores, labels):
+        return self.nll(F.log_softmax(scores, dim=1), labels)
+
+
+def masked_language_loss(scores, labels):  # NPU719
+    return F.nll_loss(F.log_softmax(scores, -1), labels, ignore_index=0)
+
+
+class PlainLikelihood(nn.Module):  # NPU713
+    def __init__(self):
+        super().__init__()
+        self.log_softmax = nn.LogSoftmax(dim=-1)
+        self.criterion = nn.NLLLoss()
+
+    def forward(self, scores, labels):
+        return self.criterion(self.log_softmax(scores), labels)
+
+
+class SmoothedByMixing(nn.Module):  # NPU713
+    def __init__(self, eps):
+        super().__init__()
+        self.eps = eps
+        self.log_soft = nn.LogSoftmax(dim=1)
+        self.kl = nn.KLDivLoss(reduction="none")
+
+    def forward(self, scores, target):
+        classes = scores.size(1)
+        rows = torch.zeros_like(scores).scatter(1, target.view(-1, 1), 1)
+        rows = rows * (1 - self.eps) + (1 - rows) * self.eps / (classes - 1)
+        return self.kl(self.log_soft(scores), rows).sum(dim=1).mean()
+
+
+class SmoothedInPlace(nn.Module):  # NPU713
+    def __init__(self, size, smoothing):
+        super().__init__()
+        self.criterion = nn.KLDivLoss(reduction="sum")
+        self.size, self.smoothing = size, smoothing
+
+    def forward(self, scores, target):
+        rows = scores.data.clone()
+        rows.fill_(self.smoothing / (self.size - 2))
+        rows.scatter_(1, target.data.unsqueeze(1), 1 - self.smoothing)
+        return self.criterion(torch.log_softmax(scores, -1), rows)
+
+
+class SmoothedProduct(nn.Module):  # NPU713
+    def __init__(self, classes, smoothing):
+        super().__init__()
+        self.classes, self.smoothing = classes, smoothing
+
+    def forward(self, scores, target):
+        scores = scores.log_softmax(dim=-1)
+        with torch.no_grad():
+            rows = torch.zeros_like(scores)
+            rows.fill_(self.smoothing / (self.classes - 1))
+            rows.scatter_(1, target.data.unsqueeze(1), 1 - self.smoothing)
+        return torch.mean(torch.sum(-rows * scores, dim=-1))
+
+
+class Distilled(nn.Module):
+    def __init__(self, heat):
+        super().__init__()
+        self.heat = heat
+        self.divergence = nn.KLDivLoss(reduction="batchmean")
+
+    def forward(self, scores, taught):
+        taught = F.softmax(taught / self.heat, dim=-1)
+        return self.divergence(F.log_softmax(scores / self.heat, dim=-1), taught)

@@ -176,3 +176,18 @@ def rotate_points(points, angle):
     cos, sin = torch.cos(angle), torch.sin(angle)
     x, y = points.unbind(-1)
     return torch.stack((x * cos - y * sin, x * sin + y * cos), dim=-1)
+
+
+def for_broadcast(freqs, x):
+    last = x.ndim - 1
+    return freqs.view([d if i in (1, last) else 1 for i, d in enumerate(x.shape)])
+
+
+def apply_rotary_parts(q, k, freqs_cos, freqs_sin):  # NPU706
+    q_r, q_i = q.float().reshape(q.shape[:-1] + (-1, 2)).unbind(-1)
+    k_r, k_i = k.float().reshape(k.shape[:-1] + (-1, 2)).unbind(-1)
+    freqs_cos = for_broadcast(freqs_cos, q_r)
+    freqs_sin = for_broadcast(freqs_sin, q_r)
+    q_out = torch.stack([q_r * freqs_cos - q_i * freqs_sin, q_r * freqs_sin + q_i * freqs_cos], -1)
+    k_out = torch.stack([k_r * freqs_cos - k_i * freqs_sin, k_r * freqs_sin + k_i * freqs_cos], -1)
+    return q_out.flatten(3).type_as(q), k_out.flatten(3).type_as(k)

@@ -9,6 +9,7 @@ from npulens.catalog.localized import LocalizedText
 from npulens.catalog.messages import message
 from npulens.catalog.model import Finding, Severity
 from npulens.catalog.project_model import ProjectFacts
+from npulens.catalog.rule_properties import ReportTable
 from npulens.text.spans import Span
 
 _DEFINITION = re.compile(r"(?m)^(?P<indent>[ \t]*)(?:async[ \t]+)?(?:def|class)[ \t]+(?P<name>\w+)")
@@ -17,6 +18,32 @@ _DEFINITION = re.compile(r"(?m)^(?P<indent>[ \t]*)(?:async[ \t]+)?(?:def|class)[
 class _Unused(NamedTuple):
     span: Span
     name: str
+
+
+def without_unused_advice(
+    findings: Sequence[Finding], text: str, path: str, project: ProjectFacts
+) -> list[Finding]:
+    """Leave out advice on what is computed in such code: nothing gains by it.
+
+    Args:
+        findings: The findings of a module.
+        text: The module.
+        path: Its path.
+        project: What is known of the project.
+    """
+    unused = project.unused
+    if not (unused.names or path in unused.modules) or not any(map(_is_advice, findings)):
+        return list(findings)
+    if path in unused.modules:
+        return [finding for finding in findings if not _is_advice(finding)]
+    parts = list(_unused(text, unused.names))
+    return [f for f in findings if not _is_advice(f) or _part_around(f, parts) is None]
+
+
+def _is_advice(finding: Finding) -> bool:
+    return finding.rule.table is ReportTable.AFFINITY and (
+        finding.effective_severity in (Severity.INFO, Severity.HINT)
+    )
 
 
 def with_unused_code(
@@ -39,10 +66,17 @@ def with_unused_code(
 
 
 def _judged(finding: Finding, parts: Sequence[_Unused]) -> Finding:
+    part = _part_around(finding, parts)
+    if part is None:
+        return finding
+    return _at_most_info(finding, message("check.unused-definition", name=part.name))
+
+
+def _part_around(finding: Finding, parts: Sequence[_Unused]) -> _Unused | None:
     index = bisect_right(parts, finding.span.start, key=lambda part: part.span.start) - 1
     if index < 0 or finding.span.start >= parts[index].span.end:
-        return finding
-    return _at_most_info(finding, message("check.unused-definition", name=parts[index].name))
+        return None
+    return parts[index]
 
 
 def _at_most_info(finding: Finding, note: LocalizedText) -> Finding:

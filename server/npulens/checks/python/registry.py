@@ -138,6 +138,7 @@ _TABLE: tuple[tuple[Check, tuple[type[ast.AST], ...]], ...] = (
     (device_strings.concatenated, (ast.BinOp,)),
     (lightning.called, (ast.Call,)),
     (mapped_calls.called, (ast.Call,)),
+    (mapped_calls.chosen, (ast.Call, ast.Dict)),
     (extensions.built, (ast.Call,)),
     (extensions.called, (ast.Call,)),
     (library_calls.eight_bits, (ast.Call,)),

@@ -23,7 +23,7 @@ _ACCELERATOR = re.compile(r"\bdevice\b|accelerat|lightning", re.IGNORECASE)
 _CPU = re.compile(r"[\"']cpu[\"']")
 _SHARING = (
     *("FullyShardedDataParallel", "fully_shard", "ZeroRedundancyOptimizer", "deepspeed"),
-    *("parallelize_module", "DTensor", "distribute_tensor", "dist_autograd"),
+    *("parallelize_module", "DTensor", "distribute_tensor", "dist_autograd", "colossalai"),
 )
 """Identifiers of what shares parameters out: they are found far sooner than by expression."""
 _NOT_TO_BE_FUSED = re.compile(
@@ -53,8 +53,14 @@ _DATA_REPLACED = re.compile(r"(?<!self)(?<!config)(?<!cfg)(?<!args)(?<!opt)\.dat
 _GENERATED = re.compile(r"\btorch\.(?:rand|randn|randint|arange|linspace)\(")
 _LOADED = re.compile(r"open|read|load|path|root|file|PIL|json|token|decode", re.IGNORECASE)
 _GRADIENTS_LOST = re.compile(
-    r"set_to_none\s*=\s*True|\.grad\s*=\s*None|\b(?:\w*(?:model|net|module)\w*)\.zero_grad\("
+    r"set_to_none\s*=\s*(?!False\b)\w|\.grad\s*=\s*None|\b(?:\w*(?:model|net|module)\w*)\.zero_grad\("
 )
+_STEPPED_BY_LIBRARY = re.compile(
+    r"\bdef (?:configure_optimizers|create_optimizer)\(self\b|\boptimizers\s*=\s*\("
+    r"|(?<!self)\.optimizer\s*=(?!=)"
+)
+"""Lightning gives `step` a closure; Trainer of transformers has the model clear gradients."""
+_STEPPED_HERE = re.compile(r"automatic_optimization\s*=\s*False")
 _SCALES = re.compile(
     r"scaler|loss_?scal|scaled?_?loss|grad(?:ient)?s?_?scal|unscale|accelerat(?!or)|deepspeed"
     r"|lightning|fabric|(?<![a-z])apex|mmengine|colossal|megatron"
@@ -87,8 +93,11 @@ class Evidence:
         may_fuse_optimizer: It names an optimizer that has a fused form, runs on an accelerator as
             far as its text shows, and nothing in it says that parameters are moved, shared out,
             added later, sparse or of a type which a fused optimizer does not take.
+        makes_optimizer_for_others: All of that but for the accelerator, and it trains nothing.
+        clears_gradients: Gradients are cleared in it.
         loses_gradients: A fused optimizer would not notice that gradients are set to `None`, or
             that an optimizer which is defined here puts other tensors in the place of parameters.
+        is_stepped_by_library: The optimizer is handed to a library that steps it.
         makes_data: A dataset of its own consists of generated numbers.
         casts_without_scaler: It runs a backward pass and names autocast, and no word of it is about
             scaling the loss, or about a library that would see to it.
@@ -101,7 +110,10 @@ class Evidence:
     requests_determinism: bool = False
     collectives_unordered: bool = False
     may_fuse_optimizer: bool = False
+    makes_optimizer_for_others: bool = False
+    clears_gradients: bool = False
     loses_gradients: bool = False
+    is_stepped_by_library: bool = False
     makes_data: bool = False
     casts_without_scaler: bool = False
     casts_to_bfloat16: bool = False
@@ -119,12 +131,14 @@ def evidence_of(segments: Sequence[Words], words: frozenset[str]) -> Evidence:
     names_device = any("cuda" in each for each in names) or _any(_DEVICE, names)
     trains = "backward" in words and names_device
     is_deterministic = "use_deterministic_algorithms" in words
-    may_fuse_optimizer = (
+    may_fuse_somewhere = (
         not words.isdisjoint(OPTIMIZERS)
-        and (names_device or (_any(_ACCELERATOR, names) and not _is_for_host(texts)))
+        and (names_device or not _is_for_host(texts))
         and not any(word in each for word in _SHARING for each in names)
         and not _any(_NOT_TO_BE_FUSED, [_OWN_OPTIMIZER.sub(_without_data, text) for text in texts])
     )
+    may_fuse_optimizer = may_fuse_somewhere and (names_device or _any(_ACCELERATOR, names))
+    is_for_others = may_fuse_somewhere and not may_fuse_optimizer and "backward" not in words
     return Evidence(
         is_script=trains and any("__main__" in text for text in texts),
         names_device=names_device,
@@ -137,8 +151,13 @@ def evidence_of(segments: Sequence[Words], words: frozenset[str]) -> Evidence:
         and _any(_COLLECTIVES, texts)
         and not any("HCCL_DETERMINISTIC" in text for text in texts),
         may_fuse_optimizer=may_fuse_optimizer,
-        loses_gradients=may_fuse_optimizer
+        makes_optimizer_for_others=is_for_others and not any("__main__" in text for text in texts),
+        clears_gradients=may_fuse_somewhere and any(".zero_grad(" in text for text in texts),
+        loses_gradients=may_fuse_somewhere
         and (_any(_GRADIENTS_LOST, texts) or _any(_DATA_REPLACED, texts)),
+        is_stepped_by_library=may_fuse_somewhere
+        and _any(_STEPPED_BY_LIBRARY, texts)
+        and not _any(_STEPPED_HERE, texts),
         makes_data="backward" in words and any(_makes_data(text) for text in texts),
         casts_without_scaler=trains
         and any("autocast" in each for each in names)

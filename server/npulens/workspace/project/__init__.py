@@ -19,8 +19,9 @@ Of CUDA code (`extension_facts.py`): what C++ sources bind for Python; which mod
 and under which names they are imported (`built_extensions.py`, `extension_names.py`,
 `foreign_extensions.py`); what is built for the NPU already (`npu_builders.py`); modules and kernels
 that a project does without (`optional_modules.py`, `optional_kernels.py`). Of whole files: modules
-that nothing imports and functions that nothing names (`unused_modules.py`, `unused.py`); files for
-CUDA with one for the NPU beside them (`counterparts.py`).
+that nothing imports, functions that nothing names and optimizers that nothing steps
+(`unused_modules.py`, `unused.py`, `unstepped.py`); files for CUDA with one for the NPU beside them
+(`counterparts.py`).
 
 Whether `transfer_to_npu` is in force is a matter of the whole process: where a file of the
 project names the shim, imports are followed from the scripts on, in their order (`shim.py`). A

@@ -15,6 +15,7 @@ from npulens.workspace.project.own_modules import own_modules
 from npulens.workspace.project.reexported_libraries import reexported_libraries
 from npulens.workspace.project.returned_shapes import returned_shapes
 from npulens.workspace.project.tensor_method_overrides import tensor_method_overrides
+from npulens.workspace.project.unstepped import unstepped_optimizers
 from npulens.workspace.project.unused import unused_definitions, unused_functions
 from npulens.workspace.project.unused_modules import unused_modules
 
@@ -46,6 +47,7 @@ def project_facts(
         apart | unused_functions(modules, folders, memo),
         unused - apart,
         unused_modules(modules, files, folders, contents, memo),
+        unstepped_optimizers(modules, folders),
     )
     members = ModuleMembers(
         returned_shapes(modules, catalogue, memo),
@@ -61,4 +63,5 @@ def project_facts(
         optional=optional,
         unused=unused_facts,
         members=members,
+        names_cuda=any(b"cuda" in content.data for content in modules.values()),
     )

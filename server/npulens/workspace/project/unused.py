@@ -46,12 +46,20 @@ READS = re.compile(
 )
 """What makes a function worth the check whether it is used."""
 _BODY = re.compile(rb"\n(?=[^\s#)])")
+_CALL = re.compile(rb"^(?:[A-Za-z_][\w.]*\(|if\b.*__name__|for\b|while\b|with\b)", re.MULTILINE)
+"""A statement at the top of a module that runs something."""
 _WORD = re.compile(rb"\w+")
 _PLAIN_BASES = frozenset(
     b" object nn.Module torch.nn.Module autograd.Function torch.autograd.Function".split(b" ")
 )
 """Of these nobody hears that there is a class of them."""
 
+_MAIN = b"\nif __name__"
+_MADE_INPUT = re.compile(rb"\btorch\.(?:rand|randn|randint|ones|zeros)\(")
+_WORKS = re.compile(
+    rb"backward|\.step\(|load|open\(|read|argparse|parse_args|argv|save|write|Data[sl]|\bmain\("
+)
+"""What a main program does that is more than to try out the definitions around it."""
 _ENTRANCES = frozenset({"conftest.py", "hubconf.py"})
 _HARMLESS = re.compile(
     rb"@(?:torch\.)?(?:no_grad|inference_mode|jit\.\w+|staticmethod|classmethod|property)\b"
@@ -75,6 +83,9 @@ def unused_definitions(
         return frozenset()
     if any(_calls_by_name(contents.of(file), memo) for file in files):
         return frozenset()
+    modules = [contents.of(file).data for file in files if file.suffix == ".py"]
+    if any(map(_has_tryout, modules)) and not any(map(runs_something, modules)):
+        return frozenset()  # all there is to run is what tries it out
     defined = Counter(name for file in files for name in _defined_in(file, contents.of(file), memo))
     once = {name for name, count in defined.items() if count == 1}
     if not once:
@@ -85,7 +96,8 @@ def unused_definitions(
     for file in files:
         for owner, name in _used_in(file, contents.of(file), names, all_names, memo):
             uses[name].add(owner)
-    return _without_uses(once, uses)
+    unused = _without_uses(once, uses)
+    return unused if len(unused) < len(defined) else frozenset()  # it is all for somebody else
 
 
 def _calls_by_name(content: Content, memo: FactMemo) -> bool:
@@ -207,16 +219,35 @@ def _read_uses(plain: Any) -> Uses:
     return [(text(owner), text(name)) for owner, name in plain]
 
 
+def without_tryout(data: bytes) -> bytes:
+    """A module without a main program that only gives made-up inputs to what it defines."""
+    start = data.find(_MAIN) + 1
+    if start == 0:
+        return data
+    is_tryout = _MADE_INPUT.search(data, start) is not None and _WORKS.search(data, start) is None
+    return data[:start] if is_tryout else data
+
+
+def _has_tryout(data: bytes) -> bool:
+    return len(without_tryout(data)) < len(data)
+
+
+def runs_something(data: bytes) -> bool:
+    """Whether the top of a module does more than to define and try out."""
+    return _CALL.search(without_tryout(data)) is not None
+
+
 def _parts(file: Path, data: bytes) -> Iterator[tuple[bytes, bytes]]:
     """The statements of a module, each with the name it defines if that could be unused.
 
-    Classes come in parts, with each of their methods by itself.
+    Classes come in parts, with each of their methods by itself. A main program that only tries
+    these out is no use of them.
     """
     if file.suffix != ".py" or file.name in _ENTRANCES:
         yield b"", data
         return
     is_registered = False
-    for part in _PART.split(data):
+    for part in _PART.split(without_tryout(data)):
         if part.startswith(b"@"):
             is_registered = is_registered or _HARMLESS.match(part) is None
             yield b"", part

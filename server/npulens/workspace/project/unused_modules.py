@@ -7,14 +7,12 @@ from pathlib import Path
 from npulens.workspace.index.contents import Content, Contents, Modules
 from npulens.workspace.index.fact_memo import FactMemo
 from npulens.workspace.index.import_lines import imported_names
-from npulens.workspace.project.unused import READS, may_be_used_elsewhere
+from npulens.workspace.project.unused import READS, may_be_used_elsewhere, runs_something
 
 _IMPORTING = (b"import_module", b"__import__", b"iter_modules", b"walk_packages", b"run_module")
 """What imports modules by names that are made up."""
-_CALL = re.compile(rb"^(?:[A-Za-z_][\w.]*\(|if\b.*__name__|for\b|while\b|with\b)", re.MULTILINE)
-"""A statement at the top of a module that runs something."""
-
-
+_COMPUTES = re.compile(rb"softmax|rsqrt|silu|gelu|optim\.")
+"""What a fused operator may do."""
 _ENTRANCES = frozenset({"__init__.py", "hubconf.py", "conftest.py"})
 """Modules that Python, PyTorch's hub and pytest read by their names."""
 
@@ -43,7 +41,8 @@ def unused_modules(
     inner = {
         file: content
         for file, content in modules.items()
-        if READS.search(content.data) is not None and file.parent.resolve() not in roots
+        if (READS.search(content.data) or _COMPUTES.search(content.data))
+        and file.parent.resolve() not in roots
     }
     imported = set(_imported(modules, memo)) if inner else set()
     left = [
@@ -71,7 +70,7 @@ def _is_among(file: Path, imported: set[tuple[str, ...]]) -> bool:
 
 
 def _only_defines(content: Content) -> bool:
-    return _CALL.search(content.data) is None
+    return not runs_something(content.data)
 
 
 def _is_named(file: Path, files: Sequence[Path], contents: Contents) -> bool:

@@ -4,10 +4,12 @@ import ast
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 
+from npulens.catalog.localized import LocalizedText
+from npulens.catalog.messages import message
 from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed, MigrationStyle
-from npulens.catalog.tables import CallEntry, Constant
+from npulens.catalog.tables import OPTIMIZERS, CallEntry, Constant
 from npulens.checks.context import Context
-from npulens.checks.python.apis.optimizers import loses_gradients, may_be_fused
+from npulens.checks.python.apis.optimizers import against_edit, may_be_fused
 from npulens.checks.replacements import with_plugin
 from npulens.checks.titles import use
 from npulens.syntax.meanings import Qualified, resolve
@@ -29,12 +31,34 @@ def called(node: ast.Call, scope: Scope, context: Context) -> None:
         return
     entry = next((e for e in entries if _fits(e, node)), None)
     if entry is not None:
-        fixes = (
-            [] if is_optimizer and loses_gradients(context) else _fix(node, entry, scope, context)
-        )
-        _report(entry, node.func, fixes, context)
+        against = against_edit(context) if is_optimizer else None
+        fixes = [] if against is not None else _fix(node, entry, scope, context)
+        _report(entry, node.func, fixes, context, against)
     elif entries[0].callable not in context.catalogue.libraries and _may_fit(entries[0], node):
         _report(entries[0], node.func, [], context)
+
+
+def chosen(node: ast.Call | ast.Dict, scope: Scope, context: Context) -> None:
+    """`{"adam": torch.optim.Adam}`, `wrapped(torch.optim.SGD)(parameters)`: made elsewhere."""
+    for value in _classes(node):
+        if last_name(value) not in OPTIMIZERS or not may_be_fused(node, context):
+            continue
+        entries = _entries_of(value, scope, context)
+        if entries and entries[0].rule.name == _FUSED_OPTIMIZER:
+            _report(entries[0], value, [], context, message("check.optimizer-chosen"))
+            return
+
+
+def _classes(node: ast.Call | ast.Dict) -> list[ast.expr]:
+    """What may be a class of which objects are made: of choices, or given to what makes them."""
+    if isinstance(node, ast.Dict):
+        return node.values
+    if isinstance(node.func, ast.Call):
+        inner = node.func
+        return [*inner.args, *(keyword.value for keyword in inner.keywords)]
+    if not any(keyword.arg == "lr" for keyword in node.keywords):
+        return []
+    return [*node.args[1:], *(keyword.value for keyword in node.keywords)]
 
 
 def _entries(node: ast.Call, scope: Scope, context: Context) -> tuple[CallEntry, ...]:
@@ -43,6 +67,10 @@ def _entries(node: ast.Call, scope: Scope, context: Context) -> tuple[CallEntry,
     is_known = name in context.catalogue.called_names or name in context.facts.aliases
     if not is_known and not (isinstance(callee, ast.Name) and may_be_fused(node, context)):
         return ()
+    return _entries_of(callee, scope, context)
+
+
+def _entries_of(callee: ast.expr, scope: Scope, context: Context) -> tuple[CallEntry, ...]:
     values = resolve(callee, scope)
     if len(values) != 1 or not isinstance(values[0], Qualified):
         return ()
@@ -57,14 +85,20 @@ def _entries(node: ast.Call, scope: Scope, context: Context) -> tuple[CallEntry,
     return tuple(e for e in entries if e.neutral is is_agnostic) or (entries if is_agnostic else ())
 
 
-def _report(entry: CallEntry, callee: ast.expr, fixes: list[Fix], context: Context) -> None:
+def _report(
+    entry: CallEntry,
+    callee: ast.expr,
+    fixes: list[Fix],
+    context: Context,
+    against: LocalizedText | None = None,
+) -> None:
     context.report(
         entry.rule,
         context.span(callee),
         entry.callable,
         fixes,
         replacement=entry.becomes,
-        note=entry.note,
+        note=against or entry.note,
         settled=context.fallback(callee),
     )
 

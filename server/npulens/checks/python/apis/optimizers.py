@@ -1,31 +1,57 @@
 """Where a fused optimizer may replace one of PyTorch."""
 
 import ast
+import re
 
+from npulens.catalog.localized import LocalizedText
+from npulens.catalog.messages import message
 from npulens.catalog.model import MigrationStyle
 from npulens.checks.context import Context
 from npulens.syntax.values import Defined
 
 _EVALUATION = frozenset({"test_step", "test_epoch_end", "test_dataloader", "test_epoch"})
 """Methods of modules of Lightning and of trainers, which test no code."""
+_STORED = re.compile(r"\bself\.(\w+)[ \t]*=[ \t]*\Z")
+_LONGEST_TARGET = 100
 
 
-def may_be_fused(node: ast.Call, context: Context) -> bool:
-    """Whether advice on the optimizer of a call is of use, as far as the module shows.
+def may_be_fused(node: ast.Call | ast.Dict, context: Context) -> bool:
+    """Whether advice on an optimizer that is made or named is of use, as far as the module shows.
 
-    Tests, code for any device and an optimizer of single tensors are left alone.
+    Tests, code for any device and an optimizer of single tensors are left alone. A module that
+    only makes optimizers for others need not name the device if the project does.
     """
+    evidence = context.facts.signs.evidence
+    is_made_for_others = evidence.makes_optimizer_for_others and context.target.project.names_cuda
     return (
-        context.facts.signs.evidence.may_fuse_optimizer
+        (evidence.may_fuse_optimizer or is_made_for_others)
         and context.target.style is not MigrationStyle.DEVICE_AGNOSTIC
         and not _is_test(context)
-        and not _is_of_single_tensors(node)
+        and not (isinstance(node, ast.Call) and _is_of_single_tensors(node))
+        and not _is_never_stepped(node, context)
     )
 
 
-def loses_gradients(context: Context) -> bool:
-    """Whether the module sets gradients to `None`, so that other lines have to change too."""
-    return context.facts.signs.evidence.loses_gradients
+def against_edit(context: Context) -> LocalizedText | None:
+    """What other lines have to change before a fused optimizer is right, if there are any."""
+    evidence = context.facts.signs.evidence
+    if evidence.loses_gradients:
+        return message("check.optimizer-gradients")
+    if evidence.is_stepped_by_library:
+        return message("check.optimizer-in-library")
+    if evidence.makes_optimizer_for_others and not evidence.clears_gradients:
+        return message("check.optimizer-elsewhere")
+    return None
+
+
+def _is_never_stepped(node: ast.expr, context: Context) -> bool:
+    """`self.spare = Adam(...)`, where nothing of the project steps what has that name."""
+    unstepped = context.target.project.unused.optimizers
+    if not unstepped:
+        return False
+    start = context.span(node).start
+    stored = _STORED.search(context.code.text[max(start - _LONGEST_TARGET, 0) : start])
+    return stored is not None and stored[1] in unstepped
 
 
 def _is_test(context: Context) -> bool:

@@ -1,0 +1,43 @@
+"""Optimizers that an object keeps and nothing of a project steps."""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from npulens.workspace.index.contents import Modules
+from npulens.workspace.project.unused import may_be_used_elsewhere
+
+_KEPT = re.compile(
+    rb"\bself\.(\w+)[ \t]*=[ \t]*(?:torch\.)?(?:optim\.)?"
+    rb"(?:Adam|AdamW|SGD|RMSprop|Adadelta|RMSpropTF|AdamP)\("
+)
+_SCHEDULED = re.compile(rb"(?:[sS]chedul\w*|LR|lr)\((?:\s*optimizer\s*=)?\s*self\.\Z")
+_HARMLESS = re.compile(
+    rb"[ \t]*=(?!=)|\.(?:state_dict|load_state_dict|param_groups|zero_grad|defaults)\b"
+)
+"""What is done to an optimizer that steps nothing."""
+_BACK = 60
+
+
+def unstepped_optimizers(modules: Modules, folders: Iterable[Path]) -> frozenset[str]:
+    """Attributes that hold an optimizer which is only made, saved and given to a scheduler.
+
+    Only whole projects are looked at that nobody can install: others may step what they find.
+    """
+    named = list(folders)
+    if not named or any(map(may_be_used_elsewhere, named)):
+        return frozenset()
+    datas = [content.data for content in modules.values()]
+    kept = {name for data in datas if b"optim" in data for name in _KEPT.findall(data)}
+    return frozenset(
+        name.decode() for name in kept if not any(_may_step(data, name) for data in datas)
+    )
+
+
+def _may_step(data: bytes, name: bytes) -> bool:
+    """Whether a module does more with what has this name, or names it in a way not understood."""
+    return name in data and any(
+        _HARMLESS.match(data, found.end()) is None
+        and _SCHEDULED.search(data, max(found.start() - _BACK, 0), found.start()) is None
+        for found in re.finditer(rb"\b%b\b" % re.escape(name), data)
+    )
