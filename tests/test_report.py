@@ -77,7 +77,7 @@ PROJECT = {
     "kernels/deep/draw.py": BLOCKED + SAFE,
     "kernels/deep/more.py": BLOCKED,
     "broken.py": BROKEN,
-    "docs/conf.py": "x = 1\n",
+    "docs/conf.py": "documented = ['Net', 'Norm']\n",
 }
 
 

@@ -32,11 +32,12 @@ def without_unused_advice(
         project: What is known of the project.
     """
     unused = project.unused
-    if not (unused.names or path in unused.modules) or not any(map(_is_advice, findings)):
+    names = unused.names | unused.functions
+    if not (names or path in unused.modules) or not any(map(_is_advice, findings)):
         return list(findings)
     if path in unused.modules:
         return [finding for finding in findings if not _is_advice(finding)]
-    parts = list(_unused(text, unused.names))
+    parts = list(_unused(text, names))
     return [f for f in findings if not _is_advice(f) or _part_around(f, parts) is None]
 
 
