@@ -77,7 +77,7 @@ PROJECT = {
     "kernels/deep/draw.py": BLOCKED + SAFE,
     "kernels/deep/more.py": BLOCKED,
     "broken.py": BROKEN,
-    "docs/conf.py": "documented = ['Net', 'Norm']\n",
+    "docs/conf.py": "from models import net, norm\n\nx = [net.Net, norm.Norm]\n",
 }
 
 
