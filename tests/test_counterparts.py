@@ -17,6 +17,9 @@ PAIRS = [
     ("ops/cuda/gemm.py", "ops/npu/gemm.py"),
     ("test_on_GPU.py", "test_on_npu.py"),
     ("profile/nvtx_marks.py", "profile/mstx_marks.py"),
+    ("devices/nvidia_gpu.py", "devices/ascend_npu.py"),
+    ("devices/nvidia_gpu.py", "devices/npu.py"),
+    ("platform/nvidia.py", "platform/ascend.py"),
 ]
 NO_PAIRS = [
     ("nccl_engine.py", "npu_engine.py"),
@@ -24,6 +27,7 @@ NO_PAIRS = [
     ("ops/cuda/gemm.py", "ops/npu/conv.py"),
     ("cuda/ops/fast/gemm.py", "npu/ops/fast/gemm.py"),
     ("train_gpus.py", "train_npus.py"),
+    ("devices/nvidia_gpu.py", "devices/ascend_tools.py"),
 ]
 
 

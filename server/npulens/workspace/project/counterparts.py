@@ -7,6 +7,8 @@ from pathlib import Path
 from npulens.text.kinds import Kind, kind_by_name
 
 _FOR_NPU = {
+    "nvidia_gpu": ("ascend_npu", "npu", "ascend"),
+    "nvidia": ("ascend", "npu"),
     "cuda": ("npu", "ascend"),
     "gpu": ("npu", "ascend"),
     "nccl": ("hccl",),
