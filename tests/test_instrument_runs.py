@@ -18,8 +18,8 @@ TOGETHER = {
 }
 WATCHED = ("monitor", "determinism")
 REFUSED = {
-    *(("gan", "config-check"), ("gan", "monitor"), ("trainer_like", "monitor")),
-    *(("gpt_flash", "config-check"), ("gpt_flash", "monitor")),
+    *(("gan", "config-check"), ("gan", "monitor")),
+    ("gpt_flash", "monitor"),
 }
 """Scripts with several optimizers, with groups of parameters, or that count what they add up."""
 

@@ -18,6 +18,9 @@ def apis_to_watch(catalogue: Catalogue, version: TorchVersion) -> dict[str, str]
     found = {}
     for name, entry in catalogue.native.entries.items():
         what = _what_happens(entry, release)
+        call = catalogue.native.entries.get(f"{name}.forward")
+        if what == FAILS and call is not None and _what_happens(call, release) is None:
+            what = MAY_FAIL  # the tables contradict themselves
         if what is not None:
             found[name] = what
     return found
