@@ -7,7 +7,7 @@ from torch.nn import functional
 RULE = "NPU713"
 APPLICABILITY = "unsafe"
 WORDS = ("log_softmax", "LogSoftmax", "logsumexp", "log(", "NLLLoss")
-BESIDE = ("choice",)
+BESIDE = ("choice", "softmax or exponent")
 TRANSPARENT = ("contiguous",)
 CONDITIONS = {
     "at": ("may_be_last",),

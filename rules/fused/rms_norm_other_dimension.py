@@ -5,7 +5,7 @@ from torch.nn import functional
 
 RULE = "NPU701"
 WORDS = ("rsqrt", "mean(", ").sqrt(", "torch.sqrt(", "F.normalize(", "functional.normalize(")
-BESIDE = ("product or quotient", "root")
+BESIDE = ("product or quotient", "root", "gain")
 TRANSPARENT = ("cast", "contiguous")
 CONDITIONS = {
     "x": ("not_centred",),

@@ -6,7 +6,7 @@ import torch_npu
 RULE = "NPU701"
 APPLICABILITY = "unsafe"
 WORDS = ("rsqrt", ").sqrt(", "torch.sqrt(", "norm(")
-BESIDE = ("product or quotient", "root")
+BESIDE = ("product or quotient", "root", "gain")
 TRANSPARENT = ("cast", "contiguous")
 ONE_TYPE = ("x", "weight")
 MAY_BE_FLOAT32 = ("weight",)

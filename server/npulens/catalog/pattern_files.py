@@ -35,6 +35,8 @@ BESIDES = {
     "root": rf"{_POWER}|\.norm\((?<!self......)|vector_norm\(|normalize\(",
     "root or norm": rf"{_POWER}|rms_norm\(|RMSNorm\(",
     "softmax": "oftmax",
+    "softmax or exponent": r"oftmax|exp\(",
+    "gain": r"Parameter\(",
     "silu": r"silu|SiLU|wish\(|exp\(-|(?:\*|mul).{0,200}sigmoid\(|sigmoid\(.{0,200}(?:\*|mul)",
     "lowest": "|".join(
         (
