@@ -329,6 +329,17 @@ def test_own_modules(tmp_path: Path, file: str, own: set[str]) -> None:
     assert facts(tmp_path).own_modules == own
 
 
+def test_imports_from_a_module_of_the_project_are_its_own(tmp_path: Path) -> None:
+    text = "from apex.parallel import LARC\nfrom mmcv.parallel import MMDataParallel\n"
+    for name in ("apex/__init__.py", "mmcv/__init__.py"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).touch()
+    (tmp_path / "main.py").write_text(text)
+    own = analyze(Document("main.py", text), CATALOGUE, Target(project=facts(tmp_path)))
+    assert [finding.rule.code for finding in own] == []
+    assert len(analyze(Document("main.py", text), CATALOGUE, Target())) == 2
+
+
 def test_a_copy_of_a_library_is_the_library(tmp_path: Path) -> None:
     (tmp_path / "apex/optimizers").mkdir(parents=True)
     for name in ("apex/__init__.py", "apex/optimizers/__init__.py", "main.py"):

@@ -46,6 +46,7 @@ def test_what_compiles_them_is_reported_instead(before: str, reason: str) -> Non
         'args = parser.parse_args(["--device=⟦NPU902:cuda:1⟧", "--dist-backend=⟦NPU902:nccl⟧"])\n',
         'def argv():\n    return ["--data", "x", "--device", "⟦NPU902:cuda⟧", "--seed", "1"]\n',
         'PAIRS = ["--name", "cuda"]\n',
+        'ARGS = ["--device", r"⟦NPU902:cuda⟧"]\nMORE = ["--device", """⟦NPU902:cuda⟧"""]\n',
         'HELP = "--device cuda to train on a card"\nOTHER = "--name=cuda"\n',
     ],
 )

@@ -394,6 +394,11 @@ OTHER = [
     ("a.yaml", "fit_device:\n  vae: ⟦NPU902:cuda⟧"),
     ("a.yaml", "teacher: ⟦NPU902:cuda:3⟧"),
     ("a.json", '{"device": "⟦NPU902:cuda⟧", "val_epoch": 1}'),
+    ("a.json", '{"device": "⟦NPU902:cuda⟧", "val_loss": "mse", "test_metric": "psnr"}'),
+    (
+        "a.json",
+        '{"python_version": "3.10", "cuda_version": "12.1", "device": "⟦NPU902:cuda⟧"}',
+    ),
     (
         "environment.yml",
         "dependencies:\n  - pip:\n    - --find-links ⟦NPU905:https://a.b/jax-releases/jax_cuda_releases.html⟧",

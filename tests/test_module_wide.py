@@ -12,6 +12,8 @@ LOADED = [
     "model = ⟦torch.load⟧(path, map_location='cpu')\ny = model(x)",
     "model = ⟦torch.load⟧(path).to(device)\nfor p in model.parameters():\n    p.detach_()",
     "y = ⟦torch.load⟧(path, 'cpu').eval()(x)",
+    "config = json.load(f)\nmodel = ⟦torch.load⟧('m.pt').to('cpu')\nmodel.eval()",
+    "model = (\n    ⟦torch.load⟧(path)\n)\nmodel.eval()",
     "weights = ⟦torch.load⟧(path).state_dict()",
     "c = ⟦torch.load⟧(path)\nmodel = c['ema'].float().eval()",
     "model = ⟦torch.load⟧(path)['model'].float()\nmodel.eval()",

@@ -130,6 +130,17 @@ class Kept:
 
     def write(self, x):
         return x.cuda()
+
+    @register(
+        1,
+    )
+    def fancy(self, x):
+        return x.cuda()
+
+    @register(2)
+    @torch.no_grad()
+    def other(self, x):
+        return x.cuda()
 """
 RUN = "from moves import Kept, used\n\nKept().step(used(1))\n"
 WAIT = {"tried", "deeper", "load_small", "step_before", "guess"}

@@ -14,6 +14,9 @@ from npulens.text.spans import Span
 
 
 def longest_entry(qualified: str, context: Context) -> SymbolEntry | None:
+    root = qualified.partition(".")[0]
+    if root != "torch" and root in context.target.project.own_modules:
+        return None  # the project's own, whatever library has that name
     symbols = context.catalogue.symbols
     return next((symbols[name] for name in names_around(qualified) if name in symbols), None)
 

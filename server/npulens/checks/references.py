@@ -167,9 +167,6 @@ def _reference(node: ast.expr, name: Name, scope: Scope, context: Context) -> No
     certain = len(values) == 1
     for value in values:
         if isinstance(value, Qualified):
-            root = value.name.partition(".")[0]
-            if root != "torch" and root in context.target.project.own_modules:
-                return  # the project's own, whatever library has that name
             if _missing_on_npu(node, name, value.name, scope, context):
                 return
             entry = longest_entry(value.name, context)

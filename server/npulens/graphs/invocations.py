@@ -269,7 +269,7 @@ class Invocations(Modules):
             if result is not None:
                 return self._with_own_probability(called, result)
         if not call.keywords and len(call.positional) == 2:
-            result = self._loss_result(known, call.positional)
+            result = self._loss_result(known, call.positional, call.frame)
             if result is not None:
                 return result
         return self._applied(called, call)

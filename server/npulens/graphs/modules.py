@@ -59,10 +59,20 @@ class Modules(TensorOperations):
             signature = function_operator(str(module.label))
             bound = signature and bound_arguments(self.graph, signature, [argument], {})
             return operation(self.graph, signature, bound) if signature and bound else None
-        if module.operator == _MODULE and takes_two(str(module.label)):
-            return None
         if module.operator != _MODULE:
             return activated(self.graph, module, argument)
+        if takes_two(str(module.label)):
+            return None
+        return self._by_constructor(module, [argument], frame)
+
+    def _loss_result(self, module: Node, arguments: Sequence[Node], frame: Frame) -> Node | None:
+        """What a module computes that is called with two tensors, such as `nn.NLLLoss`."""
+        if module.operator != _MODULE or not takes_two(str(module.label)):
+            return None
+        return self._by_constructor(module, arguments, frame)
+
+    def _by_constructor(self, module: Node, arguments: Sequence[Node], frame: Frame) -> Node | None:
+        """What a module computes with what its constructor was given."""
         constructor = module_operator(str(module.label))
         assert constructor is not None
         signature = operator_named(constructor.operator)
@@ -73,19 +83,6 @@ class Modules(TensorOperations):
         }
         if signature.operator == "dropout" and self.receiver is not None:
             keywords["training"] = self.attribute(self.receiver, "training", frame)
-        bound = bound_arguments(self.graph, signature, [argument], keywords)
-        return None if bound is None else operation(self.graph, signature, bound)
-
-    def _loss_result(self, module: Node, arguments: Sequence[Node]) -> Node | None:
-        """What a module computes that is called with two tensors, such as `nn.NLLLoss`."""
-        name = str(module.label)
-        constructor = module_operator(name) if module.operator == _MODULE else None
-        if constructor is None or not takes_two(name):
-            return None
-        signature = operator_named(constructor.operator)
-        assert signature is not None
-        given = zip(constructor.parameters, module.operands, strict=True)
-        keywords = {parameter.name: operand for parameter, operand in given}
         bound = bound_arguments(self.graph, signature, arguments, keywords)
         return None if bound is None else operation(self.graph, signature, bound)
 

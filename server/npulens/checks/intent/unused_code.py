@@ -58,6 +58,8 @@ def with_unused_code(
         path: Its path.
         project: What is known of the project.
     """
+    if not any(finding.effective_severity in _MATTERING for finding in findings):
+        return list(findings)
     if path in project.unused.modules:
         note = message("check.unused-module")
         return [_at_most_info(finding, note) for finding in findings]

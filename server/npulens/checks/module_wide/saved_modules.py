@@ -32,8 +32,8 @@ _OF_MODULES = frozenset(
 """Methods that modules have, and no dictionary, tensor or optimizer."""
 _OF_OBJECTS = _OF_MODULES | {"state_dict", "load_state_dict"}
 _SAVED = re.compile(r"save\(\s*([A-Za-z_][\w.]*)\s*,")
-_LOADED = re.compile(r"load\((?:(?s:.{0,200}?)\)\S*\.(\w+)\()?")
-_ASSIGNED = re.compile(r"([A-Za-z_][\w.]*)[ \t]*=[ \t]*(?:\w+\.)?\Z")
+_LOADED = re.compile(r"load\((?=(?:(?s:.{0,200}?)\)\S*\.(\w+)\()?)")
+_ASSIGNED = re.compile(r"([A-Za-z_][\w.]*)[ \t]*=[\s(]*(?:\w+\.)?\Z")
 _LONGEST = 120
 _USED = re.compile(
     rf"(?:\[[^\]\n]*\])*(?:\.(?:\w+(?:\(\))?\.)*(?:{'|'.join(sorted(_OF_OBJECTS))})\b|\()"

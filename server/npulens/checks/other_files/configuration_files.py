@@ -54,10 +54,11 @@ _RELEASE = re.compile(r"\d+(?:\.\d+)+")
 _RECORD = re.compile(
     r"(?:elapsed|wall_?time|duration)(?:_s(?:ec(?:onds)?)?|_ms)?|timestamp|hostname"
     r"|(?:created|started|finished|generated)_?at|git_?(?:sha|commit|hash)|(?:\w+_)?sha256"
-    r"|(?:torch|cuda|python)_version|gpu_name|peak_\w*mem\w*"
-    r"|(?:best|final|test|val|eval)_(?:acc(?:uracy)?|loss|f1|auc|metric|epoch)"
+    r"|gpu_name|peak_\w*mem\w*"
 )
 """Keys of what runs write down; one of them alone may be a setting."""
+_MEASURED = re.compile(r"(?:best|final|test|val|eval)_(?:acc(?:uracy)?|loss|f1|auc|metric|epoch)")
+"""Those of results, if a figure is behind them: a loss may be chosen by its name, too."""
 _RECORD_KEYS = 2
 _NEXT_GROUP = re.compile(r"\n[ \t]*-[ \t]|\}")
 _ASSIGNED = re.compile(r"[A-Z][A-Z0-9_]{3,}(?==|\Z)")
@@ -73,8 +74,13 @@ def configuration_findings(report: LaunchReport, kind: Kind, path: str) -> None:
 
 def _is_record(settings: Sequence[Setting]) -> bool:
     """Whether a file says what a run did: how long it took, how well, with which files."""
-    keys = {setting.key.lower() for setting in settings}
-    return sum(_RECORD.fullmatch(key) is not None for key in keys) >= _RECORD_KEYS
+    keys = {
+        key
+        for setting in settings
+        for key in [setting.key.lower()]
+        if _RECORD.fullmatch(key) or (_MEASURED.fullmatch(key) and setting.value[:1].isdigit())
+    }
+    return len(keys) >= _RECORD_KEYS
 
 
 def _all_findings(report: LaunchReport, settings: Sequence[Setting], kind: Kind, path: str) -> None:

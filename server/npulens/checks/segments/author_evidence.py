@@ -154,9 +154,12 @@ def evidence_of(segments: Sequence[Words], words: frozenset[str]) -> Evidence:
         makes_optimizer_for_others=is_for_others and not any("__main__" in text for text in texts),
         clears_gradients=may_fuse_somewhere and any(".zero_grad(" in text for text in texts),
         loses_gradients=may_fuse_somewhere
-        and (_any(_GRADIENTS_LOST, texts) or _any(_DATA_REPLACED, texts)),
+        and (
+            _any(_GRADIENTS_LOST, [t for t in texts if "grad" in t or "set_to_none" in t])
+            or _any(_DATA_REPLACED, [t for t in texts if ".data" in t])
+        ),
         is_stepped_by_library=may_fuse_somewhere
-        and _any(_STEPPED_BY_LIBRARY, texts)
+        and _any(_STEPPED_BY_LIBRARY, [t for t in texts if "optimizer" in t])
         and not _any(_STEPPED_HERE, texts),
         makes_data="backward" in words and any(_makes_data(text) for text in texts),
         casts_without_scaler=trains

@@ -47,7 +47,7 @@ def project_facts(
         apart | unused_functions(modules, folders, memo),
         unused - apart,
         unused_modules(modules, files, folders, contents, memo),
-        unstepped_optimizers(modules, folders),
+        unstepped_optimizers(modules, folders, memo),
     )
     members = ModuleMembers(
         returned_shapes(modules, catalogue, memo),

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from npulens.workspace.index.contents import Modules
+from npulens.workspace.index.contents import Content, Modules
+from npulens.workspace.index.fact_memo import FactMemo, texts
 from npulens.workspace.project.unused import may_be_used_elsewhere
 
 _KEPT = re.compile(
@@ -19,7 +20,9 @@ _HARMLESS = re.compile(
 _BACK = 60
 
 
-def unstepped_optimizers(modules: Modules, folders: Iterable[Path]) -> frozenset[str]:
+def unstepped_optimizers(
+    modules: Modules, folders: Iterable[Path], memo: FactMemo
+) -> frozenset[str]:
     """Attributes that hold an optimizer which is only made, saved and given to a scheduler.
 
     Only whole projects are looked at that nobody can install: others may step what they find.
@@ -27,11 +30,21 @@ def unstepped_optimizers(modules: Modules, folders: Iterable[Path]) -> frozenset
     named = list(folders)
     if not named or any(map(may_be_used_elsewhere, named)):
         return frozenset()
+    kept = {name for content in modules.values() for name in _kept_in(content, memo)}
     datas = [content.data for content in modules.values()]
-    kept = {name for data in datas if b"optim" in data for name in _KEPT.findall(data)}
     return frozenset(
-        name.decode() for name in kept if not any(_may_step(data, name) for data in datas)
+        name for name in kept if not any(_may_step(data, name.encode()) for data in datas)
     )
+
+
+def _kept_in(content: Content, memo: FactMemo) -> tuple[str, ...]:
+    """The attributes that a module has for optimizers."""
+
+    def answer() -> list[str]:
+        found = _KEPT.findall(content.data) if b"optim" in content.data else []
+        return [name.decode() for name in found]
+
+    return memo.recall("kept optimizers", (content.digest,), answer, texts)
 
 
 def _may_step(data: bytes, name: bytes) -> bool:

@@ -4,6 +4,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -83,8 +84,9 @@ def unused_definitions(
         return frozenset()
     if any(_calls_by_name(contents.of(file), memo) for file in files):
         return frozenset()
-    modules = [contents.of(file).data for file in files if file.suffix == ".py"]
-    if any(map(_has_tryout, modules)) and not any(map(runs_something, modules)):
+    modules = [contents.of(file) for file in files if file.suffix == ".py"]
+    has_tryout = any(_has_tryout(module, memo) for module in modules)
+    if has_tryout and not any(runs_something(module, memo) for module in modules):
         return frozenset()  # all there is to run is what tries it out
     defined = Counter(name for file in files for name in _defined_in(file, contents.of(file), memo))
     once = {name for name, count in defined.items() if count == 1}
@@ -150,14 +152,9 @@ def _private(data: bytes) -> Iterator[bytes]:
         name = definition[1]
         end = _BODY.search(data, definition.end())
         body_end = len(data) if end is None else end.start()
-        is_alone = data.count(name) == 1 and not _is_decorated(data, definition.start())
+        is_alone = data.count(name) == 1 and not _has_decorator(data, definition.start())
         if is_alone and READS.search(data, definition.end(), body_end) is not None:
             yield name
-
-
-def _is_decorated(data: bytes, at: int) -> bool:
-    before = data[max(at - _LONGEST_DECORATOR, 0) : at].rstrip()
-    return before.rpartition(b"\n")[2].startswith(b"@")
 
 
 def may_be_used_elsewhere(folder: Path) -> bool:
@@ -184,7 +181,7 @@ def _defined_in(file: Path, content: Content, memo: FactMemo) -> tuple[str, ...]
         names = (name.decode() for name, _ in _parts(file, content.data) if name)
         return list(dict.fromkeys(names))
 
-    return memo.recall("plain definitions", (content.digest, file.suffix), answer, texts)
+    return memo.recall("plain definitions", (content.digest, _kind(file)), answer, texts)
 
 
 def _used_in(
@@ -202,7 +199,7 @@ def _used_in(
         found |= {(b"", name) for name in _put_together(content.data, names)}
         return sorted((owner.decode(), word.decode()) for owner, word in found)
 
-    about = content.digest, file.suffix, all_names
+    about = content.digest, _kind(file), all_names
     return memo.recall("uses by definition", about, answer, _read_uses)
 
 
@@ -228,13 +225,22 @@ def without_tryout(data: bytes) -> bytes:
     return data[:start] if is_tryout else data
 
 
-def _has_tryout(data: bytes) -> bool:
-    return len(without_tryout(data)) < len(data)
+def _has_tryout(content: Content, memo: FactMemo) -> bool:
+    data = content.data
+    return memo.is_so("tryout", content.digest, lambda: len(without_tryout(data)) < len(data))
 
 
-def runs_something(data: bytes) -> bool:
+def runs_something(content: Content, memo: FactMemo) -> bool:
     """Whether the top of a module does more than to define and try out."""
-    return _CALL.search(without_tryout(data)) is not None
+    data = content.data
+    return memo.is_so(
+        "runs something", content.digest, lambda: _CALL.search(without_tryout(data)) is not None
+    )
+
+
+def _kind(file: Path) -> str:
+    """Whether definitions of a file are looked at; others may be used without a word of it."""
+    return "module" if file.suffix == ".py" and file.name not in _ENTRANCES else "other"
 
 
 def _parts(file: Path, data: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -243,7 +249,7 @@ def _parts(file: Path, data: bytes) -> Iterator[tuple[bytes, bytes]]:
     Classes come in parts, with each of their methods by itself. A main program that only tries
     these out is no use of them.
     """
-    if file.suffix != ".py" or file.name in _ENTRANCES:
+    if _kind(file) != "module":
         yield b"", data
         return
     is_registered = False
@@ -274,6 +280,8 @@ def _methods(owner: bytes, part: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _has_decorator(data: bytes, at: int) -> bool:
-    """Whether the line before is a decorator that may make more of a method."""
-    line = data[max(at - _LONGEST_DECORATOR, 0) : at].rpartition(b"\n")[2].strip()
-    return line.startswith(b"@") and _HARMLESS.match(line) is None
+    """Whether a decorator in the lines before may make more of a definition."""
+    lines = reversed(data[max(at - _LONGEST_DECORATOR, 0) : at].split(b"\n"))
+    stripped = (line.strip() for line in lines)
+    above = takewhile(lambda line: line.startswith((b"@", b")")), stripped)
+    return any(_HARMLESS.match(line) is None for line in above)

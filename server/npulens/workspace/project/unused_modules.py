@@ -35,20 +35,21 @@ def unused_modules(
         return frozenset()
     if any(word in content.data for content in modules.values() for word in _IMPORTING):
         return frozenset()
-    if all(map(_only_defines, modules.values())):
+    if not any(runs_something(content, memo) for content in modules.values()):
         return frozenset()  # nothing is run here
     roots = {folder.resolve() for folder in named}
     inner = {
         file: content
         for file, content in modules.items()
-        if (READS.search(content.data) or _COMPUTES.search(content.data))
-        and file.parent.resolve() not in roots
+        if _may_matter(content, memo) and file.parent.resolve() not in roots
     }
     imported = set(_imported(modules, memo)) if inner else set()
     left = [
         file
         for file, content in inner.items()
-        if file.name not in _ENTRANCES and _only_defines(content) and not _is_among(file, imported)
+        if file.name not in _ENTRANCES
+        and not runs_something(content, memo)
+        and not _is_among(file, imported)
     ]
     return frozenset(str(file) for file in left if not _is_named(file, files, contents))
 
@@ -69,8 +70,14 @@ def _is_among(file: Path, imported: set[tuple[str, ...]]) -> bool:
     return any(parts[index:] in imported for index in range(len(parts)))
 
 
-def _only_defines(content: Content) -> bool:
-    return not runs_something(content.data)
+def _may_matter(content: Content, memo: FactMemo) -> bool:
+    """Whether findings may be in a module that depend on its being used."""
+    data = content.data
+    return memo.is_so(
+        "may matter",
+        content.digest,
+        lambda: READS.search(data) is not None or _COMPUTES.search(data) is not None,
+    )
 
 
 def _is_named(file: Path, files: Sequence[Path], contents: Contents) -> bool:

@@ -49,45 +49,40 @@ def constant(node: ast.Constant, scope: Scope, context: Context) -> None:
 def _resource(text: str, node: ast.expr, context: Context) -> None:
     """`"--gres=gpu:8"`, a word of a command for Slurm; `"-gpu num=1:gmem=23G"` of one for LSF."""
     match = _RESOURCE.fullmatch(text)
-    span = context.span(node)
     if match is None:
         return
+    span = context.span(node)
     if not any(span.start <= each.start < span.end for each in context.reported.spans):
-        report = LaunchReport(context.code.text, context.catalogue, style=context.target.style)
         name, value = match["name"] or match["lsf"], match["value"] or match["wanted"]
-        report.look_up(Place.SCHEDULER, name, value, span, span)
-        take_over(report.finish(), context)
+        _look_up(Place.SCHEDULER, name, value, span, context)
 
 
 def _option(text: str, node: ast.Constant, context: Context) -> None:
+    """`"--device cuda"`, if it is written so."""
     match = _OPTION.fullmatch(text)
     at = -1 if match is None else context.code.text.find(text, *context.span(node))
-    if match is None or at < 0:
-        return
-    span = Span(at + match.start("value"), at + match.end("value"))
-    if span not in context.reported.spans:
-        report = LaunchReport(context.code.text, context.catalogue, style=context.target.style)
-        report.look_up(Place.OPTION, match["name"].replace("-", "_"), match["value"], span, span)
-        take_over(report.finish(), context)
+    if match is not None and at >= 0:
+        span = Span(at + match.start("value"), at + match.end("value"))
+        _look_up(Place.OPTION, match["name"].replace("-", "_"), match["value"], span, context)
 
 
 def listed(node: ast.List | ast.Tuple, scope: Scope, context: Context) -> None:
     """`["--device", "cuda"]`: words of a command, wherever it is run."""
-    for name, value in pairwise(node.elts):
-        words = [getattr(each, "value", None) for each in (name, value)]
-        if words[1] not in ("cuda", "nccl") or not str(words[0]).startswith("--"):
+    for option, given in pairwise(node.elts):
+        name, value = (getattr(each, "value", None) for each in (option, given))
+        if value not in ("cuda", "nccl") or not str(name).startswith("--"):
             continue
-        span = _inside(value, context)
-        if span not in context.reported.spans:
-            report = LaunchReport(context.code.text, context.catalogue, style=context.target.style)
-            option = str(words[0]).lstrip("-").replace("-", "_")
-            report.look_up(Place.OPTION, option, str(words[1]), span, span)
-            take_over(report.finish(), context)
+        at = context.code.text.find(value, *context.span(given))
+        if at >= 0:
+            span = Span(at, at + len(value))
+            _look_up(Place.OPTION, str(name).lstrip("-").replace("-", "_"), value, span, context)
 
 
-def _inside(node: ast.expr, context: Context) -> Span:
-    start, end = context.span(node)
-    return Span(start + 1, end - 1)
+def _look_up(place: Place, name: str, value: str, span: Span, context: Context) -> None:
+    if span not in context.reported.spans:
+        report = LaunchReport(context.code.text, context.catalogue, style=context.target.style)
+        report.look_up(place, name, value, span, span)
+        take_over(report.finish(), context)
 
 
 def submitted(node: ast.Call, scope: Scope, context: Context) -> None:
