@@ -253,7 +253,27 @@ def test_the_model_inside_is_asked(here: Path, before: str, after: str) -> None:
     assert made.count(".module") == 1 + after.count(".module")
 
 
+MINE = """\
+class Mine(DataLoader):
+    def __init__(self, data):
+        super().__init__(data, batch_size=4, shuffle=True)
+        self.classes = 2
+"""
+OWN_LOADER = SCRIPT.replace("def main", f"{MINE}\n\ndef main").replace(
+    "DataLoader(data, batch_size=4, shuffle=True)", "Mine(data)"
+)
+DOUBLED = "\n    def __iter__(self):\n        return (x * 2 for x in super().__iter__())\n"
 REFUSED = {
+    "batches of its own": (
+        OWN_LOADER.replace("classes = 2\n", f"classes = 2\n{DOUBLED}"),
+        "py:10: the loader is made anew for the share of each process, as a `DataLoader` without "
+        "the `__iter__` of",
+    ),
+    "a loader that knows more": (
+        OWN_LOADER.replace("nn.Linear(4, 2)", "nn.Linear(4, loader.classes)"),
+        "py:15: the loader is made anew for the share of each process, as a `DataLoader` without "
+        "the `classes` of",
+    ),
     "broken": (SCRIPT + "def f(:\n", "does not parse"),
     "several processes": (SCRIPT.replace("4, 2)", "4, 2)\n    local_rank = 0"), "`local_rank`"),
     "no training": (HEAD + "model = nn.Linear(4, 2)\n", "nothing in this file calls `.backward()`"),
@@ -356,6 +376,7 @@ ALLOWED = {
     ),
     "another name": (SCRIPT.replace("model", "net"), "DistributedDataParallel(net, "),
     "two loaders": (SCRIPT.replace(LOADER, LOADER + LOADER), "DistributedSampler(data)"),
+    "a loader of its own class": (OWN_LOADER, "loader = loader_of_process(Mine(data))"),
     "silent loader": (SCRIPT.replace(", shuffle=True", ""), "Sampler(data, shuffle=False)"),
     "sampler": (
         SCRIPT.replace("shuffle=True", "sampler=torch.utils.data.RandomSampler(data)"),
@@ -393,6 +414,71 @@ def test_what_was_refused_once(here: Path, name: str) -> None:
     assert (code, errors) == (1, "")
     assert part in made
     assert "VISIBLE_DEVICES" not in made
+
+
+TRAINER = f"""{HEAD}
+class Trainer:
+    def fit(self):
+        optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+        for x, y in self.loader:
+            nn.functional.mse_loss(self.model(x.cuda()), y.cuda()).backward()
+            optimizer.step()
+
+
+def make():
+    return Trainer()
+
+
+"""
+LOADERS = "def loaders(d):\n    return DataLoader(d, 4), DataLoader(d, 4)\n\n\n"
+MAIN = f"""{LOADERS}def main():
+    data = TensorDataset(torch.randn(32, 4), torch.randn(32, 2))
+    trainer = Trainer()
+    trainer.loader, _ = loaders(data)
+    trainer.model = nn.Linear(4, 2).cuda()
+    trainer.fit()
+    whole, _ = loaders(data)
+    for x, y in whole:
+        print(x)
+
+
+main()
+"""
+ASSIGNED_FROM_OUTSIDE = {
+    "in one file": ({}, TRAINER + MAIN),
+    "of another file": ({"trainer.py": TRAINER}, f"{HEAD}from trainer import Trainer\n\n{MAIN}"),
+    "of a function of another file": (
+        {"trainer.py": TRAINER},
+        f"{HEAD}from trainer import make\n\n{MAIN}".replace("Trainer()", "make()"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ASSIGNED_FROM_OUTSIDE)
+def test_attributes_are_written_as_where_they_are_assigned(here: Path, name: str) -> None:
+    modules, text = ASSIGNED_FROM_OUTSIDE[name]
+    write_project(modules, here / "src")
+    code, errors, made = distributed(here, text)
+    assert (code, errors) == (1, "")
+    assert (
+        '    trainer.model.to(f"npu:{local_rank}")\n'
+        "    trainer.model = torch.nn.parallel.DistributedDataParallel(trainer.model, "
+    ) in made
+    assert "    trainer.loader = loader_of_process(trainer.loader)\n" in made
+    assert "self.model = " not in made
+    assert "self.loader = " not in made
+
+
+def test_what_a_module_does_unless_it_is_started_belongs_to_the_program(here: Path) -> None:
+    loader = LOADER.replace("data,", "list(range(9)),")
+    module = (
+        f'{HEAD}if __name__ != "__main__":\n{loader}if "__main__" == __name__:\n    loader = 1\n'
+    )
+    write_project({"loading.py": module}, here / "src")
+    text = SCRIPT.replace(LOADER, "").replace("def main", "from loading import loader\n\ndef main")
+    code, errors, _ = distributed(here, text)
+    assert code == 2
+    assert errors.startswith("npulens: nothing is migrated: loading.py:6:")
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -509,6 +595,7 @@ def initialize(model, optimizer, opt_level="O1"):
 """
 
 MOVING = {
+    "loader of its own class": OWN_LOADER,
     "model.cuda()": with_model(NET, "model.cuda()"),
     "model = model.cuda()": with_model(NET, "model = model.cuda()"),
     'model.to("cuda")': with_model(NET, 'model.to("cuda")'),

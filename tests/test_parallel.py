@@ -516,6 +516,41 @@ def test_the_edit_is_never_safe(name: str) -> None:
     assert {fix.applicability.value for f in own for fix in f.fixes} == {"unsafe"}
 
 
+BOTH_WAYS = """\
+import torch
+from torch import nn
+
+from project import Net, dataset, hooks, several
+
+
+def main():
+    m = Net()
+    if several:
+        torch.distributed.init_process_group("nccl")
+        m = nn.parallel.DistributedDataParallel(m)
+    else:
+        m = nn.DataParallel(m)
+    for batch in dataset:
+        m(batch).sum().backward()
+    {last}
+
+
+main()
+"""
+STAYING = ("print(m)", "torch.save(m.state_dict(), 'x')", "return m(batch)", "return [batch]")
+GIVEN_AWAY = (
+    *("return m", "return batch, m", "return {'model': m}"),
+    *("hooks.register(m)", "hooks.register([m])", "hooks.register(1, *(batch, [m]))"),
+    *("hooks.save(dict(model=m))", "hooks.save({'model': m})", "hooks.kept = list((m, batch))"),
+)
+
+
+@pytest.mark.parametrize("last", [*STAYING, *GIVEN_AWAY])
+def test_a_model_that_others_get_keeps_its_wrapper(last: str) -> None:
+    text = fixed(BOTH_WAYS.format(last=last))
+    assert ("m = nn.DataParallel(m)" in text) == (last in GIVEN_AWAY)
+
+
 BASE = SCRIPTS["module"][0]
 
 

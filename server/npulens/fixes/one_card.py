@@ -20,6 +20,8 @@ from npulens.syntax.walking import blocks, nodes_below
 from npulens.text.spans import Span
 
 _OPTIONS = frozenset({"module", "device_ids", "output_device", "dim"})
+_KEEPING = frozenset({"dict", "list", "tuple", "set", "setattr"})
+"""Functions of Python that keep what they are given."""
 _SIMPLE = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
 _Blocks = Mapping[ast.stmt, list[ast.stmt]]
 
@@ -42,7 +44,7 @@ def wrapped_models(script: Script) -> list[WrappedModel]:
     """The models of a script that need no `DataParallel`.
 
     There are none in a module that does not train, or that may need the wrapper: it reads
-    `.module`, or hands a wrapped model to code that is not in it.
+    `.module`, returns a wrapped model, or hands one to code that is not in it.
     """
     if BACKWARD not in script.lines.text:
         return []
@@ -54,6 +56,9 @@ def wrapped_models(script: Script) -> list[WrappedModel]:
     if None in names or any(getattr(node, "attr", "") == "module" for node in nodes):
         return []
     functions = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
+    returned = (n.value for n in nodes if isinstance(n, ast.Return) and n.value is not None)
+    if any(_holds(value, names) for value in returned):
+        return []
     if any(_is_given_away(names, call, scope, functions) for call, scope in calls):
         return []
     found = [_wrapped(script, call, around) for call in wrapping]
@@ -77,18 +82,34 @@ def _names(wrapping: list[ast.Call], around: _Blocks) -> Iterator[str | None]:
         yield ast.unparse(target) if isinstance(target, (ast.Name, ast.Attribute)) else None
 
 
+def _holds(node: ast.expr, names: set[str | None]) -> bool:
+    """Whether an expression is one of some models, or a display with one."""
+    pending: list[ast.expr | None] = [node]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, (ast.List, ast.Tuple, ast.Set)):
+            pending += each.elts
+        elif isinstance(each, ast.Dict):
+            pending += each.values
+        elif isinstance(each, ast.Starred):
+            pending.append(each.value)
+        elif isinstance(each, (ast.Name, ast.Attribute)) and ast.unparse(each) in names:
+            return True
+    return False
+
+
 def _is_given_away(
     names: set[str | None], call: ast.Call, scope: Scope, functions: set[str]
 ) -> bool:
     """Whether a wrapped model goes to a function of which nothing is known."""
     given = (*call.args, *(keyword.value for keyword in call.keywords))
-    simple = (each for each in given if isinstance(each, (ast.Name, ast.Attribute)))
-    if not any(ast.unparse(each) in names for each in simple):
+    if not any(_holds(each, names) for each in given):
         return False
     if isinstance(call.func, ast.Name) and call.func.id in functions:
         return False
     called = qualified_names(call.func, scope)
-    is_builtin = isinstance(call.func, ast.Name) and hasattr(builtins, call.func.id)
+    name = call.func.id if isinstance(call.func, ast.Name) else ""
+    is_builtin = hasattr(builtins, name) and name not in _KEEPING
     return not is_builtin if not called else not all(each.startswith("torch.") for each in called)
 
 

@@ -14,7 +14,7 @@ from npulens.syntax.meanings import Qualified, resolve_name
 from npulens.syntax.scoped_nodes import scoped_nodes
 from npulens.syntax.scopes import FunctionScope, ModuleNames, ModuleScope, Scope
 from npulens.syntax.values import Name
-from npulens.syntax.walking import nodes_below
+from npulens.syntax.walking import is_main_guard, nodes_below
 from npulens.text.lines import LineMap, line_ending
 from npulens.text.spans import Span
 
@@ -216,16 +216,6 @@ def _runs(tree: ast.Module, name: str) -> bool:
         for statement in tree.body
         if not isinstance(statement, _DEFINITIONS)
         for node in nodes_below(statement)
-    )
-
-
-def is_main_guard(node: ast.stmt) -> bool:
-    """Whether a statement is `if __name__ == "__main__":`."""
-    return (
-        isinstance(node, ast.If)
-        and isinstance(node.test, ast.Compare)
-        and isinstance(node.test.left, ast.Name)
-        and node.test.left.id == "__name__"
     )
 
 

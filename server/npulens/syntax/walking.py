@@ -47,6 +47,15 @@ def choices(node: ast.expr) -> Iterator[ast.expr]:
         yield node
 
 
+def is_main_guard(node: ast.stmt) -> bool:
+    """Whether a statement is `if __name__ == "__main__":`."""
+    if not isinstance(node, ast.If) or not isinstance(node.test, ast.Compare):
+        return False
+    sides = (node.test.left, *node.test.comparators)
+    is_equal = isinstance(node.test.ops[0], ast.Eq)
+    return is_equal and any(isinstance(each, ast.Name) and each.id == "__name__" for each in sides)
+
+
 def inner_nodes(root: ast.AST) -> Iterator[ast.AST]:
     """The same without what holds nothing: names and constants are left out, too."""
     pending = [root]

@@ -9,7 +9,7 @@ from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import Local, Qualified, resolve
 from npulens.syntax.scopes import Scope, definitions_around
 from npulens.syntax.walking import children, nodes_below
-from npulens.training.node_places import Loop, placed_nodes
+from npulens.training.node_places import Loop, Place
 from npulens.training.program import Program
 
 __all__ = ["CallSites", "Loop", "Path", "Site"]
@@ -83,7 +83,7 @@ class CallSites:
         self.program = program
         self._objects = objects
         self._functions, self._methods = _definitions(program)
-        every = [s for m in program.modules for s in _sites(program.body_of(m), m.scope)]
+        every = [*_sites(program.placed)]
         run = {id(site): [*dict.fromkeys(self.run_by(site))] for site in every}
         self.reached = self._reach(every, run)
         self.all = tuple(site for site in every if self.is_reached(site.function, site.scope))
@@ -267,9 +267,9 @@ def _definitions(program: Program) -> tuple[_Functions, _Methods]:
     return functions, methods
 
 
-def _sites(body: Sequence[ast.stmt], module: Scope) -> Iterator[Site]:
+def _sites(placed: Iterable[tuple[ast.AST, Place]]) -> Iterator[Site]:
     """All calls, and the names that calls are given."""
-    for node, place in placed_nodes(body, module):
+    for node, place in placed:
         if isinstance(node, ast.Call):
             around = (place.scope, place.function, place.loops, place.statements)
             yield Site(node, *around)

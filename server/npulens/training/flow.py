@@ -10,7 +10,7 @@ from npulens.syntax.meanings import Qualified, resolve_name
 from npulens.syntax.scopes import Scope, definitions_around
 from npulens.syntax.values import Name, dotted_name
 from npulens.training.call_sites import CallSites, Site
-from npulens.training.node_places import Place, placed_nodes
+from npulens.training.node_places import Place
 from npulens.training.program import Program
 
 Key = str | int | None
@@ -62,8 +62,7 @@ class Flow:
         self.sites = sites
         self.places: dict[ast.AST, Place] = {
             node: place
-            for module in program.modules
-            for node, place in placed_nodes(program.body_of(module), module.scope)
+            for node, place in program.placed
             if sites.is_reached(place.function, place.scope)
         }
         self.definitions: dict[Variable, list[Definition]] = defaultdict(list)
@@ -78,12 +77,13 @@ class Flow:
         functions = [node for node in self.places if isinstance(node, Function)]
         for node, place in self.places.items():
             self._read(node, place)
-        for node, place in self.places.items():
-            if isinstance(node, ast.stmt):
-                self._read_assignment(node, place)
         for function in functions:
             for site in sites.callers(function):
                 self._run[id(site.node)].append(function)
+        for node, place in self.places.items():
+            if isinstance(node, ast.stmt):
+                self._read_assignment(node, place)
+        self._forget_classes()  # they were looked for before all definitions were there
         self._made: set[ast.ClassDef] = set()
         for site, call in sites.calls():
             for made in self.classes_made(call):
@@ -91,6 +91,11 @@ class Flow:
                 maker = program.method(made, "__init__")
                 if maker is not None:
                     self._constructed[maker].append(site)
+        self._forget_classes()  # constructors were not all there either
+
+    def _forget_classes(self) -> None:
+        self._classes.clear()
+        self._classes_named.clear()
 
     def _read(self, node: ast.AST, place: Place) -> None:
         if isinstance(node, (ast.Global, ast.Nonlocal)):

@@ -35,10 +35,18 @@ class Source(NamedTuple):
 
 
 def is_loader(node: ast.expr, flow: Flow) -> bool:
-    """Whether an expression makes a `DataLoader`."""
+    """Whether an expression makes a `DataLoader`, or an object of a class derived from it."""
     if not isinstance(node, ast.Call) or node not in flow.places:
         return False
-    return not LOADERS.isdisjoint(qualified_names(node.func, flow.places[node].scope))
+    if not LOADERS.isdisjoint(qualified_names(node.func, flow.places[node].scope)):
+        return True
+    program = flow.program
+    return any(
+        not LOADERS.isdisjoint(qualified_names(base, program.module_with[each].scope))
+        for made in flow.classes_made(node)
+        for each in program.bases(made)
+        for base in each.bases
+    )
 
 
 def sources(step: StepLoop, flow: Flow) -> Iterator[Source]:

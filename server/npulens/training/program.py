@@ -17,7 +17,8 @@ from npulens.syntax.meanings import (
 )
 from npulens.syntax.scopes import ModuleScope, Scope, module_of
 from npulens.syntax.values import Name
-from npulens.syntax.walking import nodes_below
+from npulens.syntax.walking import is_main_guard, nodes_below
+from npulens.training.node_places import Place, placed_nodes
 
 _MOST_MODULES = 120
 _MOST_STEPS = 40
@@ -80,7 +81,14 @@ class Program:
     def body_of(self, module: Module) -> Sequence[ast.stmt]:
         """What a module runs: when it is imported, nothing behind its main guard."""
         body = module.tree.body
-        return body if module is self.start else [s for s in body if not _is_main_guard(s)]
+        return body if module is self.start else [s for s in body if not is_main_guard(s)]
+
+    @cached_property
+    def placed(self) -> tuple[tuple[ast.AST, Place], ...]:
+        """All nodes of what its modules run, with their places."""
+        return tuple(
+            pair for each in self.modules for pair in placed_nodes(self.body_of(each), each.scope)
+        )
 
     def meant(self, node: ast.expr, scope: Scope) -> Iterator[Definition]:
         """The functions and classes of the program that an expression names."""
@@ -236,7 +244,3 @@ def _defined(tree: ast.Module) -> dict[str, Definition]:
         if isinstance(node, ast.ClassDef):
             found.setdefault(node.name, node)
     return found
-
-
-def _is_main_guard(node: ast.stmt) -> bool:
-    return isinstance(node, ast.If) and "__name__" in ast.unparse(node.test)

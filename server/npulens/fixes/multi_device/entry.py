@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from npulens.fixes.imports import imports_module
 from npulens.fixes.multi_device.plan import Entry
 from npulens.fixes.multi_device.reading import Reading, start_of, starts_before
-from npulens.fixes.scripts import comes_before_setup, is_main_guard
+from npulens.fixes.scripts import comes_before_setup
 from npulens.syntax.bindings import Function
-from npulens.syntax.walking import nodes_below
+from npulens.syntax.walking import is_main_guard, nodes_below
 
 _DEFINITIONS = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 

@@ -4,15 +4,24 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from npulens.fixes.multi_device.models import as_assigned
 from npulens.fixes.multi_device.plan import DirectLoader, Epoch
 from npulens.fixes.multi_device.reading import Reading, last_name, starts_before
 from npulens.fixes.scripts import UnclearError
+from npulens.syntax.bindings import Function
 from npulens.syntax.walking import nodes_below
 from npulens.training.flow import ITERATING, Value
 from npulens.training.participants import Source, is_loader, sources
 from npulens.training.step_loops import StepLoop
 
 _TAKEN = frozenset({"sampler", "batch_sampler"})
+_ITERATING = frozenset({"__iter__", "__len__", "_get_iterator"})
+"""Methods that no caller names."""
+_KEPT = frozenset(
+    {"__init__", "dataset", "batch_size", "drop_last", "sampler", "batch_sampler", "num_workers"}
+    | {"collate_fn", "pin_memory", "timeout", "worker_init_fn", "generator", "persistent_workers"}
+)
+"""What a loader made anew has as well."""
 
 
 class Loaders(NamedTuple):
@@ -49,7 +58,7 @@ def training_loaders(reading: Reading) -> Loaders:
             (source, value)
             for source in sources(step, reading.flow)
             for value in source.made
-            if _may_be_loader(reading, value)
+            if is_loader(value.node, reading.flow)
         ]
         if not found:
             raise _no_loader(reading, step)
@@ -57,7 +66,7 @@ def training_loaders(reading: Reading) -> Loaders:
             made[value.node] = None
             call = value.node
             assert isinstance(call, ast.Call)
-            _require_own_iteration(reading, call)
+            _require_plain(reading, call)
             simple = _direct(reading, call)
             if simple is not None and not _is_shared(reading, value):
                 direct[call] = simple
@@ -77,21 +86,36 @@ def training_loaders(reading: Reading) -> Loaders:
     )
 
 
-def _may_be_loader(reading: Reading, value: Value) -> bool:
-    """Whether it is a call that makes a `DataLoader`."""
-    return is_loader(value.node, reading.flow)
-
-
-def _require_own_iteration(reading: Reading, call: ast.Call) -> None:
-    """See that a loader made anew gives the same batches.
+def _require_plain(reading: Reading, call: ast.Call) -> None:
+    """See that a loader made anew does what the program asks of it.
 
     Raises:
-        UnclearError: A class of the project that is derived from `DataLoader` makes its own.
+        UnclearError: It is of a class derived from `DataLoader`, and what that adds is used.
     """
-    made = reading.flow.class_made(call)
-    method = None if made is None else reading.program.method(made, "__iter__")
-    if method is not None:
-        raise reading.unclear(method, "distributed.own-iteration")
+    made = reading.flow.classes_made(call)
+    bases = [base for each in made for base in reading.program.bases(each)]
+    methods = [n for each in bases for n in each.body if isinstance(n, Function)]
+    for method in methods:
+        if method.name in _ITERATING:
+            raise reading.unclear(method, "distributed.own-iteration", code=method.name)
+    inside = {node for each in bases for node in nodes_below(each)}
+    kept = (n.attr for n in inside if isinstance(n, ast.Attribute) and _is_stored(n))
+    shared = (n.id for each in bases for s in each.body for n in _names_set(s))
+    own = {*(method.name for method in methods), *kept, *shared} - _KEPT
+    for node in reading.flow.places:
+        if isinstance(node, ast.Attribute) and node.attr in own and node not in inside:
+            raise reading.unclear(node, "distributed.own-iteration", code=node.attr)
+
+
+def _is_stored(node: ast.Attribute | ast.Name) -> bool:
+    return isinstance(node.ctx, ast.Store)
+
+
+def _names_set(statement: ast.stmt) -> list[ast.Name]:
+    """The names that an assignment sets."""
+    if not isinstance(statement, (ast.Assign, ast.AnnAssign)):
+        return []
+    return [n for n in nodes_below(statement) if isinstance(n, ast.Name) and _is_stored(n)]
 
 
 def _direct(reading: Reading, call: ast.Call) -> DirectLoader | None:
@@ -102,7 +126,7 @@ def _direct(reading: Reading, call: ast.Call) -> DirectLoader | None:
     """
     if reading.script_of(call) is not reading.script or reading.flow.class_made(call) is not None:
         return None
-    if _has_iterable_data(reading):
+    if reading.has_iterable_data:
         return None
     if any(isinstance(a, ast.Starred) for a in call.args):
         return None
@@ -121,12 +145,6 @@ def _direct(reading: Reading, call: ast.Call) -> DirectLoader | None:
     if order is not None and not isinstance(order, ast.Constant) and not _is_plain(order):
         return None
     return DirectLoader(call, dataset, shuffle, order)
-
-
-def _has_iterable_data(reading: Reading) -> bool:
-    """Whether a class of the program yields samples by itself."""
-    classes = (n for s in reading.scripts for n in nodes_below(s) if isinstance(n, ast.ClassDef))
-    return any(last_name(base) == "IterableDataset" for each in classes for base in each.bases)
 
 
 def _is_simple(node: ast.expr) -> bool:
@@ -174,7 +192,7 @@ def _definitions(reading: Reading, source: Source) -> Iterator[ast.expr | tuple[
                 raise reading.unclear(node, "distributed.loader-elsewhere")
             if isinstance(node, ast.Call) and flow.functions_run(node):
                 yield from _from_function(reading, node)
-            elif inner or not _may_be_loader(reading, Value(node)):
+            elif inner or not is_loader(node, flow):
                 pending += inner
             else:
                 yield node
@@ -184,8 +202,8 @@ def _definitions(reading: Reading, source: Source) -> Iterator[ast.expr | tuple[
                 pending.append(each.value.node)
             elif isinstance(each.statement, ast.Assign):
                 origins = flow.origins(each.value.node, each.value.path)
-                if any(_may_be_loader(reading, value) for value in origins):
-                    yield each.statement, _written(variable.owner, variable.name)
+                if any(is_loader(value.node, flow) for value in origins):
+                    yield each.statement, as_assigned(reading, variable, [each.statement])
             else:
                 raise reading.unclear(each.statement, "distributed.loader-elsewhere")
         if flow.is_parameter(variable):
@@ -198,14 +216,10 @@ def _from_function(reading: Reading, call: ast.Call) -> Iterator[ast.expr]:
     A generator gets the loader from what it loops over.
     """
     origins = reading.flow.origins(call)
-    if any(isinstance(v.node, ast.Call) and _may_be_loader(reading, v) for v in origins):
+    if any(is_loader(value.node, reading.flow) for value in origins):
         yield call
         return
     raise reading.unclear(call, "distributed.loader-elsewhere")
-
-
-def _written(owner: ast.AST | None, name: str) -> str:
-    return f"self.{name}" if isinstance(owner, ast.ClassDef) else name
 
 
 def _no_loader(reading: Reading, step: StepLoop) -> UnclearError:

@@ -7,7 +7,7 @@ loaded into it, then need no change.
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from npulens.fixes.distributed import DATA_PARALLEL
@@ -15,7 +15,7 @@ from npulens.fixes.multi_device.plan import Insertion, Wrapping
 from npulens.fixes.multi_device.reading import Reading, last_name, start_of, starts_before
 from npulens.fixes.scripts import UnclearError
 from npulens.syntax.bindings import Function
-from npulens.syntax.walking import nodes_below
+from npulens.syntax.walking import is_main_guard, nodes_below
 from npulens.training.flow import Value, Variable
 from npulens.training.participants import (
     base_of,
@@ -104,7 +104,7 @@ def wrapping_of(reading: Reading, trained: Trained) -> Wrapping:
     others = [s for s in made if reading.place(s).function is not function]
     if others:
         raise reading.unclear(others[0], "distributed.several-functions", model=variable.name)
-    text = f"self.{variable.name}" if isinstance(variable.owner, ast.ClassDef) else variable.name
+    text = as_assigned(reading, variable, made)
     leads = sorted(_leads(reading, variable, function, made), key=start_of)
     if not leads:
         if not isinstance(variable.owner, ast.ClassDef) or function is None:
@@ -122,6 +122,15 @@ def wrapping_of(reading: Reading, trained: Trained) -> Wrapping:
                 line=late[-1].lineno,
             )
     return Wrapping(variable, text, at, function, _passes(reading, variable) > 1)
+
+
+def as_assigned(reading: Reading, variable: Variable, made: Iterable[ast.stmt]) -> str:
+    """How a variable is written where it is assigned: `model`, `self.model`, `trainer.model`."""
+    nodes = (node for statement in made for node in nodes_below(statement))
+    targets = (n for n in nodes if isinstance(n, (ast.Name, ast.Attribute)) and not _is_read(n))
+    here = (ast.unparse(each) for each in targets if reading.flow.variable(each) == variable)
+    is_own = isinstance(variable.owner, ast.ClassDef)
+    return next(here, f"self.{variable.name}" if is_own else variable.name)
 
 
 def _made(reading: Reading, trained: Trained) -> list[ast.stmt]:
@@ -242,8 +251,7 @@ def _statement_for(reading: Reading, node: ast.AST, made: list[ast.stmt]) -> ast
         chain.append(node)
     for at, statement in enumerate(chain):
         holds_making = any(_contains(statement, each) for each in made)
-        is_guard = isinstance(statement, ast.If) and "__name__" in ast.unparse(statement.test)
-        if at + 1 < len(chain) and (holds_making or is_guard):
+        if at + 1 < len(chain) and (holds_making or is_main_guard(statement)):
             continue
         if reading.is_elif(statement) and at + 1 < len(chain):
             continue

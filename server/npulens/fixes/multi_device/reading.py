@@ -69,6 +69,13 @@ class Reading:
                         pending += function.body
         return frozenset(found)
 
+    @cached_property
+    def has_iterable_data(self) -> bool:
+        """Whether a class of the program yields samples by itself."""
+        nodes = (node for tree in self.scripts for node in nodes_below(tree))
+        bases = (base for node in nodes if isinstance(node, ast.ClassDef) for base in node.bases)
+        return any(last_name(base) == "IterableDataset" for base in bases)
+
     def place(self, node: ast.AST) -> Place:
         return self.flow.places[node]
 

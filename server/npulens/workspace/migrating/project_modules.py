@@ -41,15 +41,18 @@ def started_file(root: Path, entry: Path) -> "ProjectFile":
 def project_modules(root: Path, entry: Path) -> "FindFile":
     """Finds modules by their full names, as the script that is run would import them.
 
+    Its folder is where Python looks first. Scripts put the folders above it on the path of Python.
+
     Args:
         root: The root of the project.
-        entry: The script; its folder is where Python looks first.
+        entry: The script.
     """
+    folders = [p for p in entry.parents if p.is_relative_to(root)]
 
     @cache
     def find(name: str) -> "ProjectFile | None":
         parts = name.split(".")
-        for folder in dict.fromkeys((entry.parent, *_added(root, entry), root)):
+        for folder in folders:
             for path in (folder.joinpath(*parts, "__init__.py"), _module(folder, parts)):
                 if path.is_file() and path.resolve().is_relative_to(root.resolve()):
                     try:
@@ -59,11 +62,6 @@ def project_modules(root: Path, entry: Path) -> "FindFile":
         return None
 
     return find
-
-
-def _added(root: Path, entry: Path) -> list[Path]:
-    """The folders between the script and the root, which scripts put on the path of Python."""
-    return [p for p in entry.parents if p.is_relative_to(root) and p != entry.parent]
 
 
 def _module(folder: Path, parts: list[str]) -> Path:
