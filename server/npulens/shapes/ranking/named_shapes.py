@@ -42,6 +42,7 @@ def name_shapes(
     """
     found: list[NamedShapes] = []
     definitions = module.definitions.all
+    before, definitions.queried = definitions.queried, set()
     live = {each.node for each in _functions(module)}
     for start, segment in with_starts(module.segments):
         shapes = segment.shapes
@@ -50,20 +51,19 @@ def name_shapes(
             for each in functions_of(segment.parsed.body, definitions)
             if not is_host_code(each)
         ]
-        if not module.interfaces.are(shapes.named_queried):
-            shapes.named = {}
-        before = definitions.queried
-        definitions.queried = set(shapes.named_queried)
-        known, shapes.named = shapes.named, {}
+        known = shapes.named if module.interfaces.are(shapes.named_queried) else {}
+        definitions.queried |= set(shapes.named_queried)  # what is shared was looked up for others
+        here: dict[ast.AST, tuple[NamedShapes, frozenset[ast.AST]]] = {}
         reporter = reporter_of(segment)
         for function in functions:
             kept = known.get(function.node)
             if kept is None or not kept[1] <= live:
                 kept = _of_function(function, session, reporter)
-            shapes.named[function.node] = kept
-        shapes.named_queried = module.interfaces.behind(functions)
-        definitions.queried = before | definitions.queried
-        found += (places.moved(named, start) for named, _ in shapes.named.values())
+            here[function.node] = kept
+        # Together, so that a key that cancels leaves no shapes without what they rest on.
+        shapes.named, shapes.named_queried = here, module.interfaces.behind(functions)
+        found += (places.moved(named, start) for named, _ in here.values())
+    definitions.queried |= before
     return NamedShapes(
         tuple(sorted(hint for each in found for hint in each.hints)),
         tuple(sorted(hint for each in found for hint in each.reads)),
