@@ -127,7 +127,7 @@ class Session:
         active: The functions that are being evaluated.
         results: What calls of functions with given arguments came to.
         shared: The same of calls that the functions of a segment make themselves.
-        members: What attributes of classes hold.
+        members: What attributes of classes hold, with the functions that this rests on.
         names: The qualified names of dotted names.
         answers: What parts of conditions come to on an NPU, whatever the data.
         visited: The functions that the current one rests on.
@@ -147,7 +147,9 @@ class Session:
     active: list[ast.AST] = field(default_factory=list)
     results: dict[object, Result] = field(default_factory=dict)
     shared: dict[object, Result] = field(default_factory=dict)
-    members: dict[tuple[ast.AST, str], Value] = field(default_factory=dict)
+    members: dict[tuple[ast.AST, str], tuple[Value, tuple[ast.AST, ...]]] = field(
+        default_factory=dict
+    )
     names: dict[tuple[object, Name], str] = field(default_factory=dict)
     answers: dict[ast.expr, Answer] = field(default_factory=dict)
     visited: list[ast.AST] = field(default_factory=list)
@@ -307,10 +309,15 @@ class Frame:
         if owner is None:
             return UNKNOWN
         key = (owner.node, attribute)
-        if key not in self.session.members:
-            self.session.members[key] = UNKNOWN  # attributes that are made of each other
-            self.session.members[key] = self._initial(owner, attribute)
-        return self.session.members[key]
+        members, visited = self.session.members, self.session.visited
+        if key in members:
+            visited += members[key][1]
+        else:
+            members[key] = UNKNOWN, ()  # attributes that are made of each other
+            start = len(visited)
+            value = self._initial(owner, attribute)
+            members[key] = value, tuple(visited[start:])
+        return members[key][0]
 
     def _initial(self, owner: ClassHere, attribute: str) -> Value:
         lineage = list(self.session.definitions.lineage(owner))
@@ -399,9 +406,7 @@ class Frame:
 
     def _shape_made(self, node: ast.expr, method: FunctionHere) -> Shape:
         """The shape of what a constructor makes a parameter or buffer of."""
-        session = replace(
-            self.session, recorder=Recorder(notes_names=False), active=[], visited=[], steps=0
-        )
+        session = replace(self.session, recorder=Recorder(notes_names=False), active=[], steps=0)
         frame = type(self)(session, method, {}, frozenset())
         try:
             value = frame.read(node)
