@@ -317,6 +317,26 @@ def test_statements_are_remembered_of_few_documents() -> None:
     assert sum(remembered) == 20 and all(remembered[:3]) and not any(remembered[3:13])
 
 
+def test_shapes_are_named_of_documents_that_are_no_longer_remembered() -> None:
+    around = ProjectContextProvider().look(None, None)
+    analyser = Analyser()
+    text = "import torch\n\n\ndef f(x: torch.Tensor):\n    y = torch.zeros(2, 3)\n    return y\n"
+    analysed = []
+    for number in range(24):
+        view = View.of_file(f"untitled:{number}", Document(f"{number}.py", text, 1, Kind.PYTHON))
+        opened = OpenDocument(f"untitled:{number}", None, view)
+        task = Task(opened, view, around, ClientTerms())
+        found = analyser.run(task, lambda: False)
+        assert found is not None
+        analysed.append((task, found))
+    for task, found in (analysed[0], analysed[-1], analysed[1]):
+        whole = analyser.complete(task, found, lambda: False)
+        assert whole is not None and whole.serial == found.serial
+        assert [hint.shape for hint in whole.shapes.hints if hint.shape] == ["[2, 3]"]
+    assert sum(bool(task.opened.statements.segments) for task, _ in analysed) == 20
+    assert analyser.complete(*analysed[3], lambda: True) is None
+
+
 # Quick fixes
 
 
