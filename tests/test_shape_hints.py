@@ -171,6 +171,7 @@ def shapes_shown(body: str, arguments: str = "x") -> dict[str, str]:
         ("y = self.net(x)", {"y": "[..., dim]"}),
         ("y = self.table[None]", {"y": "[1, heads, dim]"}),
         ("y = rearrange(x, 'b n (h d) -> b h n d', h=self.heads)", {"y": "[b, heads, n, d]"}),
+        ("y = rearrange(x, '(b c) n d -> (b c) n d', b=2, c=3)", {"y": "[6, n, d]"}),
         ("y = torch.einsum('bid,bjd->bij', x, x)", {"y": "[b, i, j]"}),
         ("B, T = x.shape\ny = x.unsqueeze(1).repeat(1, 3, 1)", {"y": "[B, 3, T]"}),
         ("B, T = x.shape\ny = x * self.scale", {"y": "[B, T]"}),

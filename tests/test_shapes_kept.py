@@ -1,6 +1,7 @@
-"""The shapes of names that an editor keeps while other code is typed are those of a new analysis."""
+"""Shapes of names that an editor keeps while other code is typed are those of a new analysis."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 
@@ -132,9 +133,7 @@ def test_shapes_follow_what_is_typed_also_when_a_key_cancels_them(text: str) -> 
                 raise _CancelledError
 
         analyze(Document("m.py", middle), CATALOGUE, Target(), cache)
-        try:
+        with suppress(_CancelledError):
             shapes_of_names(cache, check_cancelled)
-        except _CancelledError:
-            pass
         for text_then in (middle, last):
             assert names_in(text_then, cache) == names_in(text_then, StatementCache())

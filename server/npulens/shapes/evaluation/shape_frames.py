@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -66,7 +65,6 @@ MAX_TOTAL = 9000
 """How many for it and the functions that it calls."""
 MAX_CALLS = 30
 """How many calls of functions of the file are looked into for one function."""
-_WORD = re.compile(r"\w+")
 KEEPING = frozenset(
     {"to", "cuda", "npu", "cpu", "train", "eval", "float", "double", "half", "bfloat16"}
     | {"requires_grad_", "apply", "to_empty", "share_memory"}
@@ -219,7 +217,7 @@ class Frame:
 
     def told(self, text: str) -> str:
         """How a length reads, `?` where one of its names has come to hold another size."""
-        return "?" if self.stale and not self.stale.isdisjoint(_WORD.findall(text)) else text
+        return settled_text(text, self.stale)
 
     # What is found
 
@@ -545,10 +543,8 @@ class Frame:
         if not isinstance(first, Layer):
             return Layer("")
         # A size that differs from one to the next is none of all.
-        differs = any(each != first for each in contained) or not own.isdisjoint(
-            _WORD.findall(first.size)
-        )
-        return first._replace(size="?") if differs else first
+        differs = any(each != first for each in contained)
+        return first._replace(size="?" if differs else settled_text(first.size, own))
 
     def _class_named(self, node: ast.expr) -> ClassHere | None:
         if not isinstance(node, ast.Name):
