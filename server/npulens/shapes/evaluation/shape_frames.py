@@ -490,12 +490,13 @@ class Frame:
         if constructor is None:
             return ()
         texts: dict[str, str] = {}
+        changing = self._changing(method, node)
         for place, name in enumerate(each.arg for each in constructor.positional[1:]):
             given = argument(node, place, name)
             default = _default(constructor, name)
             text = "?" if default is None else str(default)
             if given is not None:
-                text = settled_text(size_text(given), self._changing(method, node))
+                text = settled_text(size_text(given), changing)
             texts[name] = text
         for attribute, value in _attributes(constructor.node).items():
             kept = getattr(value, "id", "") if isinstance(value, ast.Name) else ""

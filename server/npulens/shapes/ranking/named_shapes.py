@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from npulens.checks.segments.analysed_module import AnalysedModule
 from npulens.checks.segments.segment import Segment, with_starts
-from npulens.checks.segments.shape_answers import FunctionShapes, Hint, NamedShapes
+from npulens.checks.segments.shape_answers import FunctionShapes, Hint, NamedShapes, says_a_size
 from npulens.graphs.definitions import FunctionHere
 from npulens.shapes.evaluation.shape_frames import Session
 from npulens.shapes.ranking.evaluation_prefilter import functions_of, is_host_code
@@ -20,10 +20,8 @@ from npulens.shapes.ranking.reporting import Reporter
 from npulens.shapes.ranking.span_remapping import Places
 from npulens.shapes.values.events import Recorder, depends
 from npulens.shapes.values.shape_values import Items, Tensor, Value
-from npulens.text.spans import Span
 
 _MOST_RESULTS = 4
-_NOWHERE = Span(0, 0)
 
 
 def name_shapes(
@@ -125,6 +123,6 @@ def _described(result: Value) -> str:
         part.shape.described() if isinstance(part, Tensor) and not part.shape.is_unknown else "…"
         for part in parts
     ]
-    if all(text == "…" or not Hint(_NOWHERE, "", text).is_informative for text in texts):
+    if all(text == "…" or not says_a_size(text) for text in texts):
         return ""
     return texts[0] if parts == [result] else f"({', '.join(texts)})"
