@@ -100,12 +100,21 @@ class PassedArguments(NamedTuple):
     values: Mapping[str, Value]
 
 
+class Member(NamedTuple):
+    """What an attribute holds, and the functions and names of the module that this rests on."""
+
+    value: Value
+    visited: tuple[ast.AST, ...] = ()
+    queried: frozenset[str] = frozenset()
+
+
 class Result(NamedTuple):
-    """What a call came to: the value it returned, and what happened in it."""
+    """What a call came to: the value it returned, what happened in it, and what this rests on."""
 
     value: Value
     events: tuple[Event, ...]
     visited: tuple[ast.AST, ...]
+    queried: frozenset[str]
     passed_arguments: tuple[PassedArguments, ...]
 
 
@@ -125,7 +134,7 @@ class Session:
         active: The functions that are being evaluated.
         results: What calls of functions with given arguments came to.
         shared: The same of calls that the functions of a segment make themselves.
-        members: What attributes of classes hold, with the functions that this rests on.
+        members: What attributes of classes hold.
         names: The qualified names of dotted names.
         answers: What parts of conditions come to on an NPU, whatever the data.
         visited: The functions that the current one rests on.
@@ -145,9 +154,7 @@ class Session:
     active: list[ast.AST] = field(default_factory=list)
     results: dict[object, Result] = field(default_factory=dict)
     shared: dict[object, Result] = field(default_factory=dict)
-    members: dict[tuple[ast.AST, str], tuple[Value, tuple[ast.AST, ...]]] = field(
-        default_factory=dict
-    )
+    members: dict[tuple[ast.AST, str], Member] = field(default_factory=dict)
     names: dict[tuple[object, Name], str] = field(default_factory=dict)
     answers: dict[ast.expr, Answer] = field(default_factory=dict)
     visited: list[ast.AST] = field(default_factory=list)
@@ -306,16 +313,18 @@ class Frame:
         owner = self.function.owner
         if owner is None:
             return UNKNOWN
-        key = (owner.node, attribute)
-        members, visited = self.session.members, self.session.visited
-        if key in members:
-            visited += members[key][1]
-        else:
-            members[key] = UNKNOWN, ()  # attributes that are made of each other
-            start = len(visited)
+        key, session = (owner.node, attribute), self.session
+        known = session.members.get(key)
+        if known is not None:
+            session.visited += known.visited
+            session.definitions.queried |= known.queried
+            return known.value
+        session.members[key] = Member(UNKNOWN)  # attributes that are made of each other
+        start = len(session.visited)
+        with session.definitions.looked_up() as queried:
             value = self._initial(owner, attribute)
-            members[key] = value, tuple(visited[start:])
-        return members[key][0]
+        session.members[key] = Member(value, tuple(session.visited[start:]), frozenset(queried))
+        return value
 
     def _initial(self, owner: ClassHere, attribute: str) -> Value:
         lineage = list(self.session.definitions.lineage(owner))

@@ -40,7 +40,6 @@ def name_shapes(
     """
     found: list[NamedShapes] = []
     definitions = module.definitions.all
-    before, definitions.queried = definitions.queried, set()
     live = {each.node for each in _functions(module)}
     for start, segment in with_starts(module.segments):
         shapes = segment.shapes
@@ -50,18 +49,18 @@ def name_shapes(
             if not is_host_code(each)
         ]
         known = shapes.named if module.interfaces.are(shapes.named_queried) else {}
-        definitions.queried |= set(shapes.named_queried)  # what is shared was looked up for others
         here: dict[ast.AST, tuple[NamedShapes, frozenset[ast.AST]]] = {}
         reporter = reporter_of(segment)
-        for function in functions:
-            kept = known.get(function.node)
-            if kept is None or not kept[1] <= live:
-                kept = _of_function(function, session, reporter)
-            here[function.node] = kept
-        # Together, so that a key that cancels leaves no shapes without what they rest on.
-        shapes.named, shapes.named_queried = here, module.interfaces.behind(functions)
+        with definitions.looked_up() as queried:
+            queried.update(shapes.named_queried)
+            for function in functions:
+                kept = known.get(function.node)
+                if kept is None or not kept[1] <= live:
+                    kept = _of_function(function, session, reporter)
+                here[function.node] = kept
+            # Together, so that a key that cancels leaves no shapes without what they rest on.
+            shapes.named, shapes.named_queried = here, module.interfaces.behind(functions)
         found += (places.moved(named, start) for named, _ in here.values())
-    definitions.queried |= before
     return NamedShapes(
         tuple(sorted(hint for each in found for hint in each.hints)),
         tuple(sorted(hint for each in found for hint in each.reads)),
