@@ -146,7 +146,7 @@ class Comparison:
             known = [{}]
             self._symbols = [*self._symbols[-50:], (frame, known[0])]
         actual = tuple(int(length) for length in value.shape)
-        if not agrees(shown, actual, known[0], _numbers(frame)):
+        if not agrees(shown, actual, known[0], numbers_of(frame)):
             text = f"{self.shown((line, name))}, but {actual} {known[0]}"
             self.wrong.setdefault((line, name), text)
 
@@ -162,7 +162,7 @@ def hints_of(source: str) -> dict[Name, str]:
     }
 
 
-def _numbers(frame: FrameType) -> Mapping[str, int]:
+def numbers_of(frame: FrameType) -> Mapping[str, int]:
     """The whole numbers of a call by name: attributes of `self`, then local variables."""
     found: dict[str, int] = {}
     receiver = frame.f_locals.get("self")

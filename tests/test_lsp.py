@@ -15,12 +15,15 @@ from urllib.request import url2pathname
 import pytest
 
 from lsp_client import LspClient, Message, Position, range_of, replacing
+from npulens.lsp.requests.inlay_hints import hints, of_run
 from npulens.lsp.session.convert import ClientTerms
 from npulens.lsp.session.engine import Analyser, OpenDocument, Task
+from npulens.lsp.session.run_diagnostics import ShapesByName
 from npulens.lsp.session.slots import IsSuperseded, LatestWins
 from npulens.lsp.session.views import View
 from npulens.text.document import Document
 from npulens.text.kinds import Kind
+from npulens.text.spans import Span
 from npulens.workspace.project.file_context import ProjectContextProvider
 
 UNITS = {
@@ -315,6 +318,50 @@ def test_statements_are_remembered_of_few_documents() -> None:
         assert found is not None and len(found.findings) == 1
     remembered = [bool(each.statements.segments) for each in opened]
     assert sum(remembered) == 20 and all(remembered[:3]) and not any(remembered[3:13])
+
+
+def test_shapes_are_named_of_documents_that_are_no_longer_remembered() -> None:
+    around = ProjectContextProvider().look(None, None)
+    analyser = Analyser()
+    text = "import torch\n\n\ndef f(x: torch.Tensor):\n    y = torch.zeros(2, 3)\n    return y\n"
+    analysed = []
+    for number in range(24):
+        view = View.of_file(f"untitled:{number}", Document(f"{number}.py", text, 1, Kind.PYTHON))
+        opened = OpenDocument(f"untitled:{number}", None, view)
+        task = Task(opened, view, around, ClientTerms())
+        found = analyser.run(task, lambda: False)
+        assert found is not None
+        analysed.append((task, found))
+    for task, found in (analysed[0], analysed[-1], analysed[1]):
+        whole = analyser.complete(task, found, lambda: False)
+        assert whole is not None and whole.serial == found.serial
+        assert [hint.shape for hint in whole.shapes.hints if hint.shape] == ["[2, 3]"]
+    assert sum(bool(task.opened.statements.segments) for task, _ in analysed) == 20
+    assert analyser.complete(*analysed[3], lambda: True) is None
+
+
+def test_shapes_of_a_run_stand_behind_each_name_of_a_line() -> None:
+    around = ProjectContextProvider().look(None, None)
+    text = (
+        "import torch\n\ndef f():\n    y = torch.zeros(2, 3); y = y + 1\n"
+        "    z = g(y)\n    return z\n"
+    )
+    view = View.of_file("untitled:1", Document("1.py", text, 1, Kind.PYTHON))
+    opened = OpenDocument("untitled:1", None, view)
+    analyser, task = Analyser(), Task(opened, view, around, ClientTerms())
+    found = analyser.run(task, lambda: False)
+    assert found is not None
+    whole = analyser.complete(task, found, lambda: False)
+    assert whole is not None
+    seen: ShapesByName = {(4, "y"): ((2, 3),), (5, "z"): ((7,),)}
+    line_4 = Span(text.index("y ="), text.index("\n    z"))
+    assert [hint.label for hint in hints(whole, "untitled:1", line_4, seen)] == [
+        ": [2, 3] = [2, 3]",
+        ": [2, 3] = [2, 3]",
+    ]
+    assert not [*of_run(whole, line_4, seen)]
+    behind = Span(line_4.end, len(text))
+    assert [hint.label for hint in of_run(whole, behind, seen)] == [": [7]"]
 
 
 # Quick fixes

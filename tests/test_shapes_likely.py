@@ -252,6 +252,40 @@ def test_what_is_likely_is_reported_where_training_leads(statement: str, is_repo
         assert all(words in text for text in texts[_language(language)])
 
 
+LOGGED = """
+import mlflow
+import swanlab
+
+
+def train(model, loader, optimizer, writer):
+    for batch in loader:
+        loss = model(batch).mean()
+        loss.backward()
+        optimizer.step()
+        {}
+"""
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "mlflow.log_metric('l', loss)",
+        "mlflow.log_metrics({'l': loss})",
+        "swanlab.log({'l': loss})",
+        "writer.log_value('l', loss)",
+        "writer.log_scalar('l', loss)",
+        "writer.log_metric('l', loss)",
+        "writer.log_metrics({'l': loss})",
+    ],
+)
+def test_what_is_logged_in_training_is_reported(statement: str) -> None:
+    source = HEAD + LOGGED.format(statement)
+    found = analyze(Document("m.py", source), CATALOGUE, Target(TorchVersion(2, 8), NPU))
+    line = source[: source.index(statement)].count("\n")
+    lines = [source[: each.span.start].count("\n") for each in found if each.rule.code == "NPU805"]
+    assert lines == [line]
+
+
 def _language(name: str) -> Language:
     return "zh" if name == "zh" else "en"
 

@@ -176,8 +176,13 @@ CASES: dict[str, tuple[str, list[str], list[str]]] = {
         def test(criterion, batch, record):
             loss_all = criterion(batch)
             return loss_all.data[0], record.data[0]
+
+        class Trainer:
+            def step(self, x: torch.Tensor):
+                self.loss = x.mean()
+                return self.loss.data[0]
         """,
-        ["loss.data[0]"],
+        ["loss.data[0]", "self.loss.data[0]"],
         ["loss_all.data[0]"],
     ),
     "a type that is known": (
@@ -288,6 +293,15 @@ def test_a_caller_shows_what_a_method_is_given() -> None:
     for cache in (None, StatementCache()):
         found = analyze(Document("m.py", source), CATALOGUE, Target(), cache)
         assert {f.rule.code for f in found} >= {"NPU804", "NPU805"}
+
+
+def test_calls_behind_old_scalars_are_evaluated_once() -> None:
+    nested = "x"
+    for _ in range(14):
+        nested = f"g({nested}).data[0]"
+    source = HEAD + f"def f(x: torch.Tensor):\n    y = {nested}\n    return x.nonzero()\n"
+    ranked = analyze_shapes(Document("m.py", source), CATALOGUE).ranked
+    assert [each.hotspot.symbol for each in ranked] == ["x.nonzero()"]
 
 
 @pytest.mark.parametrize(

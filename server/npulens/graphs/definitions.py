@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from weakref import ref
 
@@ -105,6 +106,16 @@ class Definitions:
         self.functions: dict[str, FunctionHere] = {}
         self.classes: dict[str, ClassHere] = {}
         self.queried: set[str] = set()
+
+    @contextmanager
+    def looked_up(self) -> Iterator[set[str]]:
+        """The names that are looked up within; they count as looked up around it, too."""
+        around, self.queried = self.queried, set()
+        try:
+            yield self.queried
+        finally:
+            around |= self.queried
+            self.queried = around
 
     def add(self, body: Iterable[ast.stmt], scope: Scope) -> None:
         """The definitions of one segment of the file, also those under a plain `if` or `try`."""

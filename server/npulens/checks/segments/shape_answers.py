@@ -33,13 +33,13 @@ class Hint(NamedTuple):
 
     @property
     def is_informative(self) -> bool:
-        """Functions have no shape; of one that does not depend on data, some size has to be known.
+        """Functions have no shape; one that does not depend on data has to say some size."""
+        return bool(self.shape) and (self.is_dynamic or says_a_size(self.shape))
 
-        That a dimension has one element is little.
-        """
-        sizes = self.shape.strip("[]").split(", ")
-        known = (size not in ("?", "1", "...", "") for size in sizes)
-        return bool(self.shape) and (self.is_dynamic or any(known))
+
+def says_a_size(shape: str) -> bool:
+    """Whether some size of a symbolic shape is known; that one is 1 is little."""
+    return any(size not in ("?", "1", "...", "") for size in shape.strip("[]").split(", "))
 
 
 class FunctionShapes(NamedTuple):

@@ -1,7 +1,7 @@
 """Symbolic shapes within lines: of all names, or only where shapes depend on data."""
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,8 +14,7 @@ from npulens.lsp.requests.shape_paths import code_of, in_its_line
 from npulens.lsp.session.client_settings import ShownShapes
 from npulens.lsp.session.engine import Analysis
 from npulens.lsp.session.language_server import NpulensServer
-from npulens.lsp.session.run_diagnostics import Shapes, ShapesByName
-from npulens.text.places import place_at
+from npulens.lsp.session.run_diagnostics import Shapes, ShapesByName, name_of
 from npulens.text.spans import Span
 
 _LONGEST = 60
@@ -38,13 +37,11 @@ def hints(
     dynamic = message("editor.dynamic").in_language(analysis.terms.language)
     known = analysis.shapes.hints
     document = analysis.view.document
-    left = dict(seen)
     first = bisect_left(known, span.start, key=lambda hint: hint.span.end)
     for index, hint in enumerate(known[first:], first):
         if hint.span.end > span.end:
             return
-        name = (place_at(document, hint.span.start).line, document.text[slice(*hint.span)])
-        sizes = sizes_of(left.pop(name, ()))
+        sizes = sizes_of(seen.get(name_of(document, hint), ()))
         if not (hint.is_informative or (sizes and hint.shape)):
             continue
         shape = hint.shape
@@ -62,13 +59,10 @@ def hints(
 def of_run(analysis: Analysis, span: Span, seen: ShapesByName) -> Iterator[types.InlayHint]:
     """The hints for names that a run alone knows the shapes of."""
     document = analysis.view.document
-    shown = {
-        (place_at(document, hint.span.start).line, document.text[slice(*hint.span)])
-        for hint in analysis.shapes.hints
-        if hint.shape
-    }
+    first, last = (bisect_right(document.line_starts, offset) for offset in span)
+    shown = {name_of(document, hint) for hint in analysis.shapes.hints if hint.shape}
     for (line, name), shapes in seen.items():
-        if (line, name) in shown or line > document.line_count:
+        if not first <= line <= last or (line, name) in shown:
             continue
         found = re.search(rf"\b{re.escape(name)}\b", document.line_text(line - 1))
         start = document.line_starts[line - 1] + (0 if found is None else found.start())

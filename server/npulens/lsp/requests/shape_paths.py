@@ -6,7 +6,7 @@ from npulens.catalog.messages import message
 from npulens.catalog.model import Language, LocalizedText
 from npulens.checks.segments.shape_answers import Hint
 from npulens.lsp.session.engine import Analysis
-from npulens.lsp.session.run_diagnostics import ShapesByName
+from npulens.lsp.session.run_diagnostics import ShapesByName, name_of
 from npulens.lsp.session.views import View
 from npulens.shapes.ranking.hotspots import Ranked
 from npulens.text.places import place_at
@@ -32,10 +32,10 @@ def shape_at(analysis: Analysis, offset: int, seen: ShapesByName) -> tuple[str, 
     if not near:
         return None
     hint = min(near, key=lambda each: each.span.end - each.span.start)
-    name = document.text[slice(*hint.span)]
+    name = name_of(document, hint)
     dynamic = f" {message('editor.dynamic').in_language(language)}" if hint.is_dynamic else ""
-    lines = [f"{code_of(name)}: {code_of(hint.shape)}{dynamic}"]
-    sizes = seen.get((place_at(document, hint.span.start).line, name), ())
+    lines = [f"{code_of(name[1])}: {code_of(hint.shape)}{dynamic}"]
+    sizes = seen.get(name, ())
     if sizes:
         text = ", ".join(code_of(str(list(each))) for each in sizes)
         lines.append(message("editor.shape-of-run", shapes=text).in_language(language))

@@ -135,6 +135,9 @@ class Analyser:
                 raise _SupersededError
 
         try:
+            # Of a document that many others came after, nothing is remembered any more.
+            if task.opened not in self._recent and self.run(task, is_superseded) is None:
+                return None
             shapes = shapes_of_names(task.opened.statements, check_cancelled)
             return replace(analysis, shapes=shapes, is_whole=True)
         except _SupersededError:

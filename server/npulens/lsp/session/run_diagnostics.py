@@ -8,17 +8,25 @@ from pathlib import Path
 from lsprotocol import types
 
 from npulens.catalog.model import LocalizedText
+from npulens.checks.segments.shape_answers import Hint
 from npulens.lsp.session.convert import ClientTerms
 from npulens.lsp.session.views import Part, View
 from npulens.text.document import Document
 from npulens.text.notebooks import cell_sources
+from npulens.text.places import place_at
 
 Shapes = tuple[tuple[int, ...], ...]
 """The different shapes that a name had."""
-ShapesByName = dict[tuple[int, str], Shapes]
-"""By the line that assigns, from 1, and the name."""
+Name = tuple[int, str]
+"""A name and the line that assigns it, from 1."""
+ShapesByName = dict[Name, Shapes]
 SOURCE = "npulens (run)"
 """Tells these diagnostics from those of the analysis."""
+
+
+def name_of(document: Document, hint: Hint) -> Name:
+    """The name that a hint stands behind, as shapes of a run are known by it."""
+    return place_at(document, hint.span.start).line, document.text[slice(*hint.span)]
 
 
 def is_text_of(document: Document, view: View) -> bool:

@@ -61,7 +61,7 @@ class Indexing(Expressions):
         """What `x[...]` is."""
         owner = self.read(node.value)
         if is_first_of_data(node):
-            read = self._old_scalar(node)
+            read = self._old_scalar(node, owner)
             if read is not UNKNOWN:
                 return read
         if isinstance(owner, Tensor):
@@ -89,11 +89,12 @@ class Indexing(Expressions):
             return self._indexed(LIKELY, node)  # lists have no more than one index
         return owner.each if isinstance(owner, Layers) else UNKNOWN
 
-    def _old_scalar(self, node: ast.Subscript) -> Value:
+    def _old_scalar(self, node: ast.Subscript, value: Value) -> Value:
         """`loss.data[0]`, which read the value before PyTorch 0.4 and fails since 0.5."""
         assert isinstance(node.value, ast.Attribute)
         owner, name = node.value.value, dotted_name(node.value.value)
-        value = self.read(owner)
+        if name is not None:
+            value = self.read(owner)  # more is known of `self.loss` than of `self.loss.data`
         is_begun = name is not None and ".".join((name.root, *name.path)) in self.scalars
         is_sure = is_begun or (on_device(value) and value.shape == SCALAR)
         is_open = value is UNKNOWN or (isinstance(value, Tensor) and value.shape.is_open)

@@ -3,8 +3,10 @@
 import ast
 import re
 import sys
+from collections.abc import Set as AbstractSet
 
 from npulens.graphs.definitions import FunctionHere
+from npulens.shapes.operators.shape_rearranging import product_text
 from npulens.shapes.values.size_texts import size_text
 from npulens.syntax.bindings import Function, with_defaults
 from npulens.syntax.by_node import once_by_node
@@ -52,9 +54,7 @@ def size_given(node: ast.Call, name: str, changing: frozenset[str]) -> str:
         case None | ast.Constant(value=False):
             return text
         case ast.Constant(value=True):
-            if text.isdecimal():
-                return str(2 * int(text)) if len(text) < 10 else "?"
-            return f"2 * {text}" if text.isidentifier() else "?"
+            return product_text(["2", text])
     return "?"
 
 
@@ -102,9 +102,9 @@ def layer_by_default(callee: ast.expr, method: FunctionHere) -> str:
     return ""
 
 
-def settled_text(text: str, changing: frozenset[str]) -> str:
-    """A size in a constructor, `?` if one of its names means several values there."""
-    return text if changing.isdisjoint(_WORD.findall(text)) else "?"
+def settled_text(text: str, changing: AbstractSet[str]) -> str:
+    """A size as the code calls it, `?` if one of its names means several values there."""
+    return text if not changing or changing.isdisjoint(_WORD.findall(text)) else "?"
 
 
 def argument(node: ast.Call, place: int, keyword: str) -> ast.expr | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -66,7 +65,6 @@ MAX_TOTAL = 9000
 """How many for it and the functions that it calls."""
 MAX_CALLS = 30
 """How many calls of functions of the file are looked into for one function."""
-_WORD = re.compile(r"\w+")
 KEEPING = frozenset(
     {"to", "cuda", "npu", "cpu", "train", "eval", "float", "double", "half", "bfloat16"}
     | {"requires_grad_", "apply", "to_empty", "share_memory"}
@@ -102,12 +100,21 @@ class PassedArguments(NamedTuple):
     values: Mapping[str, Value]
 
 
+class Member(NamedTuple):
+    """What an attribute holds, and the functions and names of the module that this rests on."""
+
+    value: Value
+    visited: tuple[ast.AST, ...] = ()
+    queried: frozenset[str] = frozenset()
+
+
 class Result(NamedTuple):
-    """What a call came to: the value it returned, and what happened in it."""
+    """What a call came to: the value it returned, what happened in it, and what this rests on."""
 
     value: Value
     events: tuple[Event, ...]
     visited: tuple[ast.AST, ...]
+    queried: frozenset[str]
     passed_arguments: tuple[PassedArguments, ...]
 
 
@@ -147,7 +154,7 @@ class Session:
     active: list[ast.AST] = field(default_factory=list)
     results: dict[object, Result] = field(default_factory=dict)
     shared: dict[object, Result] = field(default_factory=dict)
-    members: dict[tuple[ast.AST, str], Value] = field(default_factory=dict)
+    members: dict[tuple[ast.AST, str], Member] = field(default_factory=dict)
     names: dict[tuple[object, Name], str] = field(default_factory=dict)
     answers: dict[ast.expr, Answer] = field(default_factory=dict)
     visited: list[ast.AST] = field(default_factory=list)
@@ -217,7 +224,7 @@ class Frame:
 
     def told(self, text: str) -> str:
         """How a length reads, `?` where one of its names has come to hold another size."""
-        return "?" if self.stale and not self.stale.isdisjoint(_WORD.findall(text)) else text
+        return settled_text(text, self.stale)
 
     # What is found
 
@@ -306,11 +313,18 @@ class Frame:
         owner = self.function.owner
         if owner is None:
             return UNKNOWN
-        key = (owner.node, attribute)
-        if key not in self.session.members:
-            self.session.members[key] = UNKNOWN  # attributes that are made of each other
-            self.session.members[key] = self._initial(owner, attribute)
-        return self.session.members[key]
+        key, session = (owner.node, attribute), self.session
+        known = session.members.get(key)
+        if known is not None:
+            session.visited += known.visited
+            session.definitions.queried |= known.queried
+            return known.value
+        session.members[key] = Member(UNKNOWN)  # attributes that are made of each other
+        start = len(session.visited)
+        with session.definitions.looked_up() as queried:
+            value = self._initial(owner, attribute)
+        session.members[key] = Member(value, tuple(session.visited[start:]), frozenset(queried))
+        return value
 
     def _initial(self, owner: ClassHere, attribute: str) -> Value:
         lineage = list(self.session.definitions.lineage(owner))
@@ -399,9 +413,7 @@ class Frame:
 
     def _shape_made(self, node: ast.expr, method: FunctionHere) -> Shape:
         """The shape of what a constructor makes a parameter or buffer of."""
-        session = replace(
-            self.session, recorder=Recorder(notes_names=False), active=[], visited=[], steps=0
-        )
+        session = replace(self.session, recorder=Recorder(notes_names=False), active=[], steps=0)
         frame = type(self)(session, method, {}, frozenset())
         try:
             value = frame.read(node)
@@ -487,12 +499,13 @@ class Frame:
         if constructor is None:
             return ()
         texts: dict[str, str] = {}
+        changing = self._changing(method, node)
         for place, name in enumerate(each.arg for each in constructor.positional[1:]):
             given = argument(node, place, name)
             default = _default(constructor, name)
             text = "?" if default is None else str(default)
             if given is not None:
-                text = settled_text(size_text(given), self._changing(method, node))
+                text = settled_text(size_text(given), changing)
             texts[name] = text
         for attribute, value in _attributes(constructor.node).items():
             kept = getattr(value, "id", "") if isinstance(value, ast.Name) else ""
@@ -540,10 +553,8 @@ class Frame:
         if not isinstance(first, Layer):
             return Layer("")
         # A size that differs from one to the next is none of all.
-        differs = any(each != first for each in contained) or not own.isdisjoint(
-            _WORD.findall(first.size)
-        )
-        return first._replace(size="?") if differs else first
+        differs = any(each != first for each in contained)
+        return first._replace(size="?" if differs else settled_text(first.size, own))
 
     def _class_named(self, node: ast.expr) -> ClassHere | None:
         if not isinstance(node, ast.Name):

@@ -69,7 +69,6 @@ _MODULES = frozenset(
 )
 _READ_COST, _CALL_COST = 40, 35
 _SIZE_KEYWORDS = frozenset({"size", "shape", "split_size", "split_size_or_sections"})
-_WORD = re.compile(r"\w+")
 _CONSTRUCTORS = {"torch.Tensor": "float", **{f"torch.{name}": KINDS[name] for name in KINDS}}
 _NORMS = frozenset(f"torch.nn.utils.{name}" for name in ("clip_grad_norm_", "get_total_norm"))
 _PASSING_ON = frozenset({"copy.deepcopy", "copy.copy", "torch.autograd.Variable"})
@@ -344,8 +343,7 @@ class Libraries(Indexing):
         text = size_text(node) if value is UNKNOWN or value == CONSTANT else "?"
         if text == "?":
             return value
-        is_settled = self.stale.isdisjoint(_WORD.findall(text))
-        return Number(text) if is_settled else CONSTANT
+        return CONSTANT if self.told(text) == "?" else Number(text)
 
     def applied(self, node: ast.Call, name: str) -> Applied:
         """The arguments of a call."""

@@ -392,6 +392,7 @@ def recalled(
         for event in known.events:
             session.recorder.add_copy(event)
         session.visited += known.visited
+        session.definitions.queried |= known.queried
         session.passed_arguments += known.passed_arguments
     return known
 
@@ -403,10 +404,12 @@ def evaluate_kept(
     recorder = session.recorder
     start = len(recorder.log), len(session.visited), len(session.passed_arguments)
     steps = session.steps
-    value = evaluate(session, function, names, given)
+    with session.definitions.looked_up() as queried:
+        value = evaluate(session, function, names, given)
     events = tuple(dict.fromkeys(recorder.log[start[0] :]))
     visited = tuple(dict.fromkeys(session.visited[start[1] :]))
-    result = Result(value, events, visited, tuple(session.passed_arguments[start[2] :]))
+    passed = tuple(session.passed_arguments[start[2] :])
+    result = Result(value, events, visited, frozenset(queried), passed)
     key = (function.node, tuple(names.values()), given)
     session.results[key] = result
     # In a long chain of functions, each would have all that those before it have.

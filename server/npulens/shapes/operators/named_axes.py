@@ -6,6 +6,7 @@ Sources: https://einops.rocks/api/rearrange/ and https://docs.pytorch.org/docs/s
 import re
 from collections.abc import Callable, Mapping, Sequence
 
+from npulens.shapes.operators.shape_rearranging import product_text
 from npulens.shapes.values.applied import Applied
 from npulens.shapes.values.shape_values import Foreign, Number, Tensor, Value
 from npulens.shapes.values.symbolic_dims import ANY_LENGTH, ONE, Dim, Shape, closed, opened
@@ -121,6 +122,4 @@ def _joined(group: _Group, lengths: Mapping[str, Dim]) -> Dim:
     sources = frozenset().union(*(dim.sources for dim in dims))
     if len(dims) == 1:
         return dims[0]
-    texts = [dim.text for dim in dims]
-    are_simple = all(text.isidentifier() or text.isdecimal() for text in texts)
-    return Dim(" * ".join(texts) if are_simple else "?", sources)
+    return Dim(product_text([dim.text for dim in dims]), sources)

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from npulens.checks.segments.analysed_module import AnalysedModule
 from npulens.checks.segments.segment import Segment, with_starts
-from npulens.checks.segments.shape_answers import FunctionShapes, Hint, NamedShapes
+from npulens.checks.segments.shape_answers import FunctionShapes, Hint, NamedShapes, says_a_size
 from npulens.graphs.definitions import FunctionHere
 from npulens.shapes.evaluation.shape_frames import Session
 from npulens.shapes.ranking.evaluation_prefilter import functions_of, is_host_code
@@ -20,10 +20,8 @@ from npulens.shapes.ranking.reporting import Reporter
 from npulens.shapes.ranking.span_remapping import Places
 from npulens.shapes.values.events import Recorder, depends
 from npulens.shapes.values.shape_values import Items, Tensor, Value
-from npulens.text.spans import Span
 
 _MOST_RESULTS = 4
-_NOWHERE = Span(0, 0)
 
 
 def name_shapes(
@@ -50,20 +48,19 @@ def name_shapes(
             for each in functions_of(segment.parsed.body, definitions)
             if not is_host_code(each)
         ]
-        if not module.interfaces.are(shapes.named_queried):
-            shapes.named = {}
-        before = definitions.queried
-        definitions.queried = set(shapes.named_queried)
-        known, shapes.named = shapes.named, {}
+        known = shapes.named if module.interfaces.are(shapes.named_queried) else {}
+        here: dict[ast.AST, tuple[NamedShapes, frozenset[ast.AST]]] = {}
         reporter = reporter_of(segment)
-        for function in functions:
-            kept = known.get(function.node)
-            if kept is None or not kept[1] <= live:
-                kept = _of_function(function, session, reporter)
-            shapes.named[function.node] = kept
-        shapes.named_queried = module.interfaces.behind(functions)
-        definitions.queried = before | definitions.queried
-        found += (places.moved(named, start) for named, _ in shapes.named.values())
+        with definitions.looked_up() as queried:
+            queried.update(shapes.named_queried)
+            for function in functions:
+                kept = known.get(function.node)
+                if kept is None or not kept[1] <= live:
+                    kept = _of_function(function, session, reporter)
+                here[function.node] = kept
+            # Together, so that a key that cancels leaves no shapes without what they rest on.
+            shapes.named, shapes.named_queried = here, module.interfaces.behind(functions)
+        found += (places.moved(named, start) for named, _ in here.values())
     return NamedShapes(
         tuple(sorted(hint for each in found for hint in each.hints)),
         tuple(sorted(hint for each in found for hint in each.reads)),
@@ -125,6 +122,6 @@ def _described(result: Value) -> str:
         part.shape.described() if isinstance(part, Tensor) and not part.shape.is_unknown else "…"
         for part in parts
     ]
-    if all(text == "…" or not Hint(_NOWHERE, "", text).is_informative for text in texts):
+    if all(text == "…" or not says_a_size(text) for text in texts):
         return ""
     return texts[0] if parts == [result] else f"({', '.join(texts)})"
