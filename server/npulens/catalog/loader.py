@@ -10,6 +10,7 @@ from npulens.catalog.native_table import native_table, read_verified
 from npulens.catalog.npu_releases import npu_releases
 from npulens.catalog.npu_tables import MembersEntry, NpuTable, SignatureEntry
 from npulens.catalog.npu_variables import npu_variables
+from npulens.catalog.packages import imports, request
 from npulens.catalog.pattern_files import read_pattern_files
 from npulens.catalog.rule_file import CatalogueError, RuleFile
 from npulens.catalog.sections import (
@@ -22,6 +23,7 @@ from npulens.catalog.sections import (
     NPU_RELEASES,
     NPU_VARIABLES,
     OPERATORS,
+    PACKAGES,
     PARAMETERS,
     PLAIN,
     SIGNATURES,
@@ -83,6 +85,12 @@ def _read(folder: Path, extra_files: Sequence[Path]) -> Catalogue:
     operators: dict[str, OperatorEntry] = {}
     suite: dict[str, list[SuiteEntry]] = {}
     suite_names: list[SuiteNames] = []
+    packages: list[LaunchEntry] = []
+    for file in files:
+        for fields in file.entries(PACKAGES, rules):
+            libraries |= {entry.symbol: entry for entry in imports(fields)}
+            if fields["names"]:
+                packages.append(request(fields, rules, file.label))
     for file in files:
         for fields in file.entries(LIBRARIES, rules):
             libraries[fields["symbol"]] = SymbolEntry(**fields)
@@ -117,8 +125,9 @@ def _read(folder: Path, extra_files: Sequence[Path]) -> Catalogue:
         patterns=read_pattern_files(patterns),
         calls={name: tuple(entries.values()) for name, entries in calls.items()},
         plain=frozenset(f["symbol"] for file in files for f in file.checked(PLAIN)),
+        packages=frozenset(name for each in packages for name in each.name.split("|")),
         launch={
-            place: tuple(entry for entry in launch.values() if place in _places(entry))
+            place: tuple(each for each in (*launch.values(), *packages) if place in _places(each))
             for place in Place
         },
         operators=operators,

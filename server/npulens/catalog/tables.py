@@ -305,6 +305,8 @@ class Catalogue:
     """By qualified name of the callable, in the order in which they are tried."""
     plain: frozenset[str] = frozenset()
     """What is in such a package and needs nothing of it that the NPU lacks."""
+    packages: frozenset[str] = frozenset()
+    """By which names such packages are requested, as far as these are plain words."""
     launch: Mapping[Place, tuple[LaunchEntry, ...]] = field(default_factory=dict)
     """By the place of the entry."""
     patterns: tuple[PatternSource, ...] = ()
@@ -428,6 +430,7 @@ _OTHER_WORDS = (
     *("nvidia", "SBATCH", "srun", "gres", "submitit", "torchrun", "slurm_", "gpus_per_node"),
     *("sbatch", "bsub", "BSUB", "j_exclusive", "gmodel", "gmem"),
     *("install_requires", "extras_require", "setup_requires", "INSTALL_REQUIRES"),
+    *("requirements", "REQUIREMENTS", "requires", "extras", "dependencies", "pip", "conda"),
     *("num_gpus", "num_gpus_per_worker", "num_gpus_per_env_runner", "resources_per_trial"),
     *("accelerator", "float64", "double", "cdouble", "complex128"),
     *("flash_attn", "use_flash_attn", "enable_flash_attn", "flash_attention"),
