@@ -19,7 +19,7 @@ CUDA_ONLY = [
     *("faiss-gpu", "faiss-gpu-cu12", "dgl-cu118", "cuml-cu12", "jax[cuda12]", "jax[cuda12_pip]"),
     *("jaxlib==0.4.20+cuda12.cudnn89", "transformer-engine[pytorch]"),
     *("unsloth[cu121]==2024.8", "autoawq>=0.2", "nvidia-dali", "knn_cuda", "pointops", "eetq"),
-    *("tensorflow-gpu==2.4", "paddlepaddle-gpu", "mxnet-cu112", "torch-scatter", "nvidia-ml-py"),
+    *("tensorflow-gpu==2.4", "paddlepaddle-gpu", "mxnet-cu112", "nvidia-ml-py"),
     *("git+https://code.example.org/fundamentalvision/Pointnet2.git", "third_party/pointops"),
     *("grouped_gemm", "flashinfer-python", "nvidia-dali-cuda120"),
     *("torch_sparse==0.6.18+pt21cu118", "mmcv-full==1.7.0+torch1.13cu117", "dgl==1.1.2+cu118"),

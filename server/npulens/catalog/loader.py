@@ -85,12 +85,7 @@ def _read(folder: Path, extra_files: Sequence[Path]) -> Catalogue:
     operators: dict[str, OperatorEntry] = {}
     suite: dict[str, list[SuiteEntry]] = {}
     suite_names: list[SuiteNames] = []
-    packages: list[LaunchEntry] = []
-    for file in files:
-        for fields in file.entries(PACKAGES, rules):
-            libraries |= {entry.symbol: entry for entry in imports(fields)}
-            if fields["names"]:
-                packages.append(request(fields, rules, file.label))
+    packages = _packages(files, rules, libraries)
     for file in files:
         for fields in file.entries(LIBRARIES, rules):
             libraries[fields["symbol"]] = SymbolEntry(**fields)
@@ -135,6 +130,19 @@ def _read(folder: Path, extra_files: Sequence[Path]) -> Catalogue:
         conditions=read_conditions(folder),
         suite=SuiteTable({name: tuple(of) for name, of in suite.items()}, suite_names),
     )
+
+
+def _packages(
+    files: Sequence[RuleFile], rules: dict[str, Rule], libraries: dict[str, SymbolEntry]
+) -> list[LaunchEntry]:
+    """The entries for requests of packages; those for imports are added to the libraries."""
+    packages = []
+    for file in files:
+        for fields in file.entries(PACKAGES, rules):
+            libraries |= {entry.symbol: entry for entry in imports(fields)}
+            if fields["names"]:
+                packages.append(request(fields, rules, file.label))
+    return packages
 
 
 def _npu_table(files: Sequence[RuleFile], rules: dict[str, Rule]) -> NpuTable:

@@ -431,6 +431,8 @@ _OTHER_WORDS = (
     *("sbatch", "bsub", "BSUB", "j_exclusive", "gmodel", "gmem"),
     *("install_requires", "extras_require", "setup_requires", "INSTALL_REQUIRES"),
     *("requirements", "REQUIREMENTS", "requires", "extras", "dependencies", "pip", "conda"),
+    *("nvmlInit", "nvmlDeviceGetCount", "nvmlDeviceGetHandleByIndex", "nvmlShutdown"),
+    *("nvmlDeviceGetMemoryInfo", "nvmlDeviceGetUtilizationRates", "nvmlDeviceGetName"),
     *("num_gpus", "num_gpus_per_worker", "num_gpus_per_env_runner", "resources_per_trial"),
     *("accelerator", "float64", "double", "cdouble", "complex128"),
     *("flash_attn", "use_flash_attn", "enable_flash_attn", "flash_attention"),

@@ -79,6 +79,7 @@ _LAUNCH_WORDS = (
         "NUMBAPRO",
         "PER_STREAM_QUEUE",
     ),
+    *("trtllm", "ns-train", "ns-eval", "ns-render", "ns-viewer"),
     *("pretrain_", "posttrain_", "-parallel", "micro-batch", "seq-length", "train-iters"),
     *("msprobe", "msprof-analyze", "soc_version", "precision_mode", "implmode", "--framework"),
     *("dump_path", "experimental_config", "common_dump_settings"),
@@ -98,9 +99,9 @@ class Relevance:
         returning = sorted({name for _, name, _ in project.members.returned_shapes})
         own = _encoded((*project.words, *returning))
         self._python = (*_encoded(_words_of(catalogue)), *own)
-        packages = {*_roots(catalogue), *catalogue.packages}
-        long = [p for p in sorted(packages) if len(p) >= _SHORTEST]
-        libraries = [p for p in long if not any(word in p for word in _LAUNCH_WORDS)]
+        long = {root for root in _roots(catalogue) if len(root) >= _SHORTEST}
+        packages = sorted(long | catalogue.packages)
+        libraries = [p for p in packages if not any(word in p for word in _LAUNCH_WORDS)]
         self._launch = _encoded((*_LAUNCH_WORDS, *libraries))
         self._native = _encoded((*BINDERS, "__global__", "cuda", "CUDA"))
 
