@@ -7,6 +7,8 @@ from npulens.analysis import analyze
 from npulens.catalog.model import Finding, Severity, Target
 from npulens.catalog.tables import Place
 from npulens.text.document import Document
+from npulens.workspace.runs.run import Checker
+from npulens.workspace.settings.configuration import Configuration
 
 ABSENT = [
     *("unsloth", "pointnet2", "knn_cuda", "chamfer_3D", "MultiScaleDeformableAttention", "DCNv4"),
@@ -74,3 +76,45 @@ def test_a_requirement_says_what_the_import_says() -> None:
         imported = imports[entry.note, entry.source]
         assert entry.rule.name == (imported.rule.requested or imported.rule.name)
         assert entry.severity is imported.severity
+
+
+INSTALLING = [
+    'import os\nos.system("pip install -q ⟦flash-attn⟧ ninja 2>/dev/null")\n',
+    'import subprocess\nsubprocess.run(["pip", "install", "⟦flash-attn⟧"])\n',
+    "import subprocess, sys\n"
+    'subprocess.check_call([sys.executable, "-m", "pip", "install", "⟦unsloth⟧"])\n',
+    'import shlex, subprocess\nsubprocess.run(shlex.split("pip install ⟦flash-attn⟧"))\n',
+    'from setuptools import setup\n\nrequirements = ["⟦flash-attn⟧"]\n\nsetup(a=requirements)\n',
+]
+
+
+@pytest.mark.parametrize("marked", INSTALLING)
+def test_what_programs_install_is_found(marked: str) -> None:
+    code = marked.replace("⟦", "").replace("⟧", "")
+    (found,) = findings(code)
+    start = marked.index("⟦")
+    assert (found.rule.code, found.span.start) == ("NPU905", start)
+    checked = Checker(CATALOGUE, Configuration()).check_bytes("run.py", code.encode())
+    assert len(checked.findings) == 1  # it is read, although it holds no word of PyTorch
+
+
+COMMANDS = {
+    "fairseq-train data --lr 1": "NPU606",
+    "fairseq-generate data": "NPU606",
+    "ns-train nerfacto": "NPU606",
+    "vllm serve model": "NPU604",
+    "python -m vllm.entrypoints.openai.api_server --model m": "NPU604",
+    "python3 -m sglang.launch_server": "NPU604",
+    "trtllm-build --checkpoint_dir a": "NPU906",
+}
+OTHER_COMMANDS = ["fairseq-preprocess a", "pip install vllm-ascend; vllm serve m", "python -m http"]
+
+
+@pytest.mark.parametrize(("command", "code"), COMMANDS.items())
+def test_commands_of_packages_are_found(command: str, code: str) -> None:
+    assert [found.rule.code for found in findings(command + "\n", "run.sh")] == [code]
+
+
+@pytest.mark.parametrize("command", OTHER_COMMANDS)
+def test_other_commands_are_left_alone(command: str) -> None:
+    assert findings(command + "\n", "run.sh") == []

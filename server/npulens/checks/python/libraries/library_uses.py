@@ -249,7 +249,10 @@ def library_entry(qualified: str, context: Context) -> SymbolEntry | None:
     """What is known of a name, or else of the nearest package around it."""
     libraries, plain = context.catalogue.libraries, context.catalogue.plain
     root = qualified.partition(".")[0]
-    if root in context.target.project.own_modules:
+    own = context.facts.own.extensions
+    if root in context.target.project.own_modules or (
+        not own.names.is_empty and own.find(root) is not None
+    ):
         return None
     for name in takewhile(lambda name: name not in plain, names_around(qualified)):
         if name in libraries:
