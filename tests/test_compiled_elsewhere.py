@@ -36,7 +36,10 @@ PACKAGES = {
         "try:\n    from .copies import gather\nexcept ImportError:\n    gather = None\n",
         [],
     ),
-    "when it is asked": ("def gather(x):\n    from .copies import gather as g\n    return g(x)\n", []),
+    "when it is asked": (
+        "def gather(x):\n    from .copies import gather as g\n    return g(x)\n",
+        [],
+    ),
     "does without": ("def gather(x):\n    return x[0]\n", []),
 }
 

@@ -67,6 +67,21 @@ def test_an_import_with_another_way_is_at_most_a_hint(module: str) -> None:
     assert {found.rule.code for found in findings(code)} <= {"NPU613"}
 
 
+ASKED = [
+    ("fla", "is_flash_linear_attention_available()"),
+    ("awq", "is_auto_awq_available()"),
+    ("auto_gptq", "is_auto_gptq_available()"),
+    ("causal_conv1d", "is_causal_conv1d_available()"),
+    ("unsloth", 'importlib.util.find_spec("unsloth")'),
+]
+
+
+@pytest.mark.parametrize(("module", "question"), ASKED)
+def test_an_import_behind_a_question_is_at_most_a_hint(module: str, question: str) -> None:
+    code = f"import importlib\nimport torch\n\nif {question}:\n    from {module} import part\nelse:\n    part = None\n"
+    assert {found.rule.code for found in findings(code)} <= {"NPU613"}
+
+
 def test_a_requirement_says_what_the_import_says() -> None:
     """As far as a package has no further entry for some of its releases."""
     imports = {(e.note, e.source): e for e in CATALOGUE.libraries.values() if e.note is not None}
@@ -84,7 +99,7 @@ INSTALLING = [
     "import subprocess, sys\n"
     'subprocess.check_call([sys.executable, "-m", "pip", "install", "⟦unsloth⟧"])\n',
     'import shlex, subprocess\nsubprocess.run(shlex.split("pip install ⟦flash-attn⟧"))\n',
-    'from setuptools import setup\n\nrequirements = ["⟦flash-attn⟧"]\n\nsetup(a=requirements)\n',
+    'from setuptools import setup\n\nrequirements = ["⟦flash-attn⟧"]\n\nsetup(install_requires=requirements)\n',
 ]
 
 
