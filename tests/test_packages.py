@@ -78,7 +78,8 @@ ASKED = [
 
 @pytest.mark.parametrize(("module", "question"), ASKED)
 def test_an_import_behind_a_question_is_at_most_a_hint(module: str, question: str) -> None:
-    code = f"import importlib\nimport torch\n\nif {question}:\n    from {module} import part\nelse:\n    part = None\n"
+    asked = f"if {question}:\n    from {module} import part\nelse:\n    part = None\n"
+    code = f"import importlib\nimport torch\n\n{asked}"
     assert {found.rule.code for found in findings(code)} <= {"NPU613"}
 
 
@@ -99,7 +100,8 @@ INSTALLING = [
     "import subprocess, sys\n"
     'subprocess.check_call([sys.executable, "-m", "pip", "install", "⟦unsloth⟧"])\n',
     'import shlex, subprocess\nsubprocess.run(shlex.split("pip install ⟦flash-attn⟧"))\n',
-    'from setuptools import setup\n\nrequirements = ["⟦flash-attn⟧"]\n\nsetup(install_requires=requirements)\n',
+    "from setuptools import setup\n\n"
+    'requirements = ["⟦flash-attn⟧"]\n\nsetup(install_requires=requirements)\n',
 ]
 
 

@@ -1,16 +1,17 @@
 """Reads rule files, checks them, and makes them a catalogue. See `docs/rule-format.md`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
-from npulens.catalog.model import Rule
+from npulens.catalog.messages import about, message
+from npulens.catalog.model import Applicability, Rule
 from npulens.catalog.native_table import native_table, read_verified
 from npulens.catalog.npu_releases import npu_releases
 from npulens.catalog.npu_tables import MembersEntry, NpuTable, SignatureEntry
 from npulens.catalog.npu_variables import npu_variables
-from npulens.catalog.packages import imports, request
 from npulens.catalog.pattern_files import read_pattern_files
 from npulens.catalog.rule_file import CatalogueError, RuleFile
 from npulens.catalog.sections import (
@@ -47,6 +48,10 @@ from npulens.catalog.tables import (
 from npulens.catalog.verdict_tables import read_conditions
 
 __all__ = ["CatalogueError", "load_catalogue", "rules_folder", "with_verified_names"]
+
+
+_NOT_A_FOLDER = "(?!/).*"
+"""Any requirement; a name with a path behind it is a folder."""
 
 
 def load_catalogue(extra_files: Sequence[Path] = ()) -> Catalogue:
@@ -135,14 +140,64 @@ def _read(folder: Path, extra_files: Sequence[Path]) -> Catalogue:
 def _packages(
     files: Sequence[RuleFile], rules: dict[str, Rule], libraries: dict[str, SymbolEntry]
 ) -> list[LaunchEntry]:
-    """The entries for requests of packages; those for imports are added to the libraries."""
+    """The entries for requests of packages; those for imports are added to the libraries.
+
+    One entry says both, so that an import and a line of requirements cannot differ.
+    """
     packages = []
     for file in files:
         for fields in file.entries(PACKAGES, rules):
-            libraries |= {entry.symbol: entry for entry in imports(fields)}
+            libraries |= {entry.symbol: entry for entry in _imports(fields)}
             if fields["names"]:
-                packages.append(request(fields, rules, file.label))
+                packages.append(_request(fields, rules, file.label))
     return packages
+
+
+def _imports(fields: Mapping[str, Any]) -> Iterator[SymbolEntry]:
+    """The entries for what is imported of a package."""
+    for module in fields["modules"]:
+        yield SymbolEntry(
+            symbol=module,
+            rule=fields["rule"],
+            becomes=None,
+            fix=Applicability.MANUAL,
+            since=None,
+            shimmed=False,
+            severity=fields["severity"],
+            note=fields["note"],
+            source=fields["source"],
+        )
+
+
+def _request(fields: Mapping[str, Any], rules: Mapping[str, Rule], label: str) -> LaunchEntry:
+    """The entry for requirements of a package, under the rule that its rule names for them.
+
+    Raises:
+        CatalogueError: There is no rule of that name.
+    """
+    rule: Rule = fields["rule"]
+    of_requests = rule if rule.requested is None else rules.get(rule.requested)
+    if of_requests is None:
+        problem = message("format.unknown-rule", name=rule.requested)
+        raise CatalogueError(about(f"{label}: rules {rule.name}", problem))
+    return LaunchEntry(
+        place=Place.PACKAGE,
+        name="|".join(fields["names"]),
+        value=_NOT_A_FOLDER,
+        rule=of_requests,
+        becomes=None,
+        fix=Applicability.MANUAL,
+        severity=fields["severity"],
+        note=fields["note"],
+        evidence=(),
+        unless=(),
+        beside=None,
+        without=None,
+        releases=(),
+        any_device=None,
+        chooses=None,
+        source=fields["source"],
+    )
 
 
 def _npu_table(files: Sequence[RuleFile], rules: dict[str, Rule]) -> NpuTable:
