@@ -7,7 +7,6 @@ from typing import NamedTuple
 from npulens.checks.device_words import last_identifier
 from npulens.syntax.bindings import with_defaults
 
-
 _OF_PYDANTIC = "Field"
 _FIELDS = frozenset({_OF_PYDANTIC, "field"})
 
