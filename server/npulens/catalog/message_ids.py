@@ -531,6 +531,7 @@ if TYPE_CHECKING:
         "check.in-every-build",
         "check.moves-nothing",
         "check.cuda-by-name",
+        "check.kernels-by-name",
         "check.if-on-the-npu",
         "check.lightning-options",
         "check.mmcv-backend",
