@@ -71,8 +71,20 @@ REASONS = {
     "@custom_fwd\ndef forward(x):\n    cuda.synchronize()": "reported-at-import",
     "from torch.utils.cpp_extension import load\nbuild = load": "reported-at-import",
     "import torch.backends.cudnn as cudnn": "no-effect",
-    "y = upfirdn(x, impl='cuda')": "own-word",
-    "if self.backend == 'cuda':\n    pass": "own-word",
+    "y = upfirdn(x, impl='cuda')\nif impl == 'ref':\n    pass": "own-word",
+    "KINDS = ('ref', 'cuda')": "own-word",
+    "def kind() -> Literal['io', 'cuda']:\n    return 'cuda'": "own-word",
+    "def kind(fast):\n    if fast:\n        return 'cuda'\n    return 'plain'": "own-word",
+    "name = 'ref' if slow else 'cuda'": "own-word",
+    "state['cuda'] = 1": "own-word",
+    "if 'cuda' in state:\n    put(state['cuda'])": "own-word",
+    "state = config.get('cuda')": "own-word",
+    "if hasattr(batch, 'cuda'):\n    pass": "own-word",
+    "sources = os.path.join('ext', 'cuda')": "own-word",
+    "sources = here / 'cuda'": "own-word",
+    "def f(x, kind: Literal['cpu', 'cuda']):\n    pass": "type-only",
+    "def f(graph):\n    for node in graph.findAllNodes('prim::Constant'):\n"
+    "        if str(node['value']).startswith('cuda'):\n            pass": "no-effect",
     "def f(m):\n    layers = (torch.nn.Linear, torch.nn.TransformerEncoder)\n"
     "    return isinstance(m, layers)": "type-only",
     "ok = isinstance(m, torch.nn.TransformerEncoder)": "type-only",
@@ -87,6 +99,35 @@ REASONS = {
     "import os\nlevel = os.environ.get('NCCL_DEBUG')": "no-effect",
     "TABLE = {'cuda': 'cuda:0', 'npu': 'npu:0'}": "npu-way-beside",
 }
+
+UNKNOWN = (
+    "y = upfirdn(x, impl='cuda')",
+    "if self.mode == 'cuda':\n    pass",
+    "if v != 'cuda':\n    pass",
+    "MARKS = ('cuda error', 'nccl')",
+    "seen.append(('cuda', 2))",
+    "assert seen == ['cuda', 'mamba']",
+    "KNOWN = ('cuda', 'xpu', 'mps')",
+    "class Settings:\n    kind: Literal['auto', 'cuda']",
+    "@torch.library.custom_op('a::b', device_types='cuda')\ndef f(x):\n    pass",
+    "name = 'gpu' if old else 'cuda'",
+    "if 'cuda' in text:\n    pass",
+)
+
+
+@pytest.mark.parametrize("source", UNKNOWN)
+def test_a_word_that_nothing_explains_is_a_question(source: str) -> None:
+    judged = judge(Document("a.py", f"import torch\n{source}\n"), CATALOGUE, Target())
+    assert [finding.effective_severity.value for finding in judged.findings] == ["info"]
+    assert not judged.settled
+
+
+def test_keys_of_a_table_that_devices_are_looked_up_in_are_devices() -> None:
+    table = """KERNELS = {"cpu": plain, ⟦NPU110:"cuda"⟧: quick}"""
+    check(f"import torch\n{table}\nrun = KERNELS[x.device.type]\n")
+    check(f"import torch\n{table}\nrun = KERNELS.get(device, plain)\n")
+    names = """NAMES = {"cpu": "host", "cuda": "card"}"""
+    check(f"import torch\n{names}\nprint(NAMES['cpu'])\n")
 
 
 @pytest.mark.parametrize("source", REASONS)

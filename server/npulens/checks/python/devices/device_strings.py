@@ -413,19 +413,9 @@ def constant(node: ast.Constant, scope: Scope, context: Context) -> None:
     word = WORDS[Meaning.DEVICE]
     if word.anywhere is not None and word.anywhere.match(value):
         report_all(node, word, None, scope, context)
-    elif value in ("cuda", "nccl"):
-        _word_of_the_project(node, context)
     elif value.startswith("torch.cuda.") and value in context.catalogue.symbols:
         # The shim changes names, not the texts that `tensor.type()` takes and returns.
         _type_string(node, context.catalogue.symbols[value], context)
-
-
-def _word_of_the_project(node: ast.Constant, context: Context) -> None:
-    """What no other check has an answer for, which all have looked at what is around it."""
-    word = WORDS[Meaning.DEVICE if node.value == "cuda" else Meaning.BACKEND]
-    rule, span = context.catalogue.required(word.rule), context.span(node)
-    if span not in context.reported.spans:
-        context.report(rule, span, context.source(node), [], settled=Settlement("own-word"))
 
 
 def _type_string(node: ast.Constant, entry: SymbolEntry, context: Context) -> None:
