@@ -98,6 +98,12 @@ REASONS = {
     "from apex import amp\nmodel = amp.initialize(model)": "reported-at-use",
     "import os\nlevel = os.environ.get('NCCL_DEBUG')": "no-effect",
     "TABLE = {'cuda': 'cuda:0', 'npu': 'npu:0'}": "npu-way-beside",
+    "if hasattr(torch.nn.functional, 'scaled_dot_product_attention'):\n    kind = 'sdpa'\n"
+    "else:\n    import xformers.ops\n    kind = 'other'\n"
+    "def f(q):\n    return xformers.ops.memory_efficient_attention(q, q, q)": "older-torch",
+    "try:\n    from apex import amp\nexcept ImportError:\n    amp = None\n"
+    "def f(loss, optimizer):\n    with amp.scale_loss(loss, optimizer) as scaled:\n"
+    "        scaled.backward()": "fallback",
 }
 
 UNKNOWN = (
@@ -112,6 +118,7 @@ UNKNOWN = (
     "@torch.library.custom_op('a::b', device_types='cuda')\ndef f(x):\n    pass",
     "name = 'gpu' if old else 'cuda'",
     "if 'cuda' in text:\n    pass",
+    "subprocess.run(['python', 'a.py', '--name', 'cuda'])",
 )
 
 
@@ -120,6 +127,69 @@ def test_a_word_that_nothing_explains_is_a_question(source: str) -> None:
     judged = judge(Document("a.py", f"import torch\n{source}\n"), CATALOGUE, Target())
     assert [finding.effective_severity.value for finding in judged.findings] == ["info"]
     assert not judged.settled
+
+
+def test_the_card_beside_the_host_is_no_other_device() -> None:
+    check(
+        "import torch\n"
+        "KINDS = {'cpu': ⟦NPU502:torch.profiler.ProfilerActivity.CPU⟧,"
+        " 'cuda': ⟦NPU502:torch.profiler.ProfilerActivity.CUDA⟧}\n"
+    )
+    check("import torch\nways = {'cuda': torch.cuda.synchronize, 'mps': torch.mps.synchronize}\n")
+
+
+def test_what_takes_the_place_of_a_class_leaves_that_where_it_is_missing() -> None:
+    taken = code(
+        """
+        from torch import nn
+
+
+        class Norm(nn.Module):
+            pass
+
+
+        try:
+            from apex.normalization import FusedRMSNorm
+
+            Norm = FusedRMSNorm
+        except ImportError:
+            pass
+        """
+    )
+    found = judge(Document("a.py", taken), CATALOGUE, Target()).findings
+    assert [finding.rule.code for finding in found] == ["NPU613"]
+    alone = taken.replace("class Norm", "class Other")
+    found = judge(Document("a.py", alone), CATALOGUE, Target()).findings
+    assert [finding.rule.code for finding in found] == ["NPU603"]
+
+
+def test_a_word_of_a_command_is_told_once() -> None:
+    check("import torch\narguments = parse(['--epochs', '3', '--device', '⟦NPU902:cuda⟧'])\n")
+    assert not reasons("import torch\narguments = parse(['--device', 'cuda'])\n")
+
+
+TURN = """import torch
+import torch.nn.functional as F
+
+
+def turned(x, theta):
+    grid = F.affine_grid(theta, x.size())WHERE
+    return F.grid_sample(x, grid)
+"""
+
+
+@pytest.mark.parametrize(
+    ("where", "settled"), [("", True), (".to(x.device)", False), (".to(device='cpu')", True)]
+)
+def test_data_are_prepared_on_the_host_unless_a_function_follows_a_device(
+    where: str, *, settled: bool
+) -> None:
+    document = Document("training/augment.py", TURN.replace("WHERE", where))
+    judged = judge(document, CATALOGUE, Target(torch_version=(2, 6)))
+    assert any("grid_sample" in f.message("en") for f in judged.findings) is not settled
+    assert {f.settlement.reason for f in judged.settled if f.settlement} == (
+        {"file-role"} if settled else set()
+    )
 
 
 def test_keys_of_a_table_that_devices_are_looked_up_in_are_devices() -> None:

@@ -301,6 +301,9 @@ def report_composed(
         if isinstance(value, Literal) and word.composed.match(value.text):
             replacement = value.text.replace(word.old, word.new, 1)
             context.report(rule, context.span(node), value.text, [], replacement=replacement)
+            context.reported.spans.update(
+                context.span(part) for part in nodes_below(node) if isinstance(part, ast.Constant)
+            )
             return
 
 

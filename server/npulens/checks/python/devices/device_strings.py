@@ -166,6 +166,7 @@ def assignment(
                 is_sure = _is_named_so(name, word, context)
                 if is_sure or _is_compared(name, word, context):
                     if word.old == "nccl" and _looks_backends_up(scope, context):
+                        context.settle(context.span(value), "ported")
                         continue
                     report_all(value, word, None, scope, context, is_sure=is_sure)
 
@@ -526,6 +527,7 @@ def _named_option(node: ast.Call, scope: Scope, context: Context) -> None:
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
     if name not in _ACCESSORS:
         return
+    _options_of_megatron(node, context)
     named = [*node.args, *(k.value for k in node.keywords if k.arg == "dest")]
     keys = [a.value for a in named if isinstance(a, ast.Constant) and isinstance(a.value, str)]
     for word in WORDS.values():
@@ -538,6 +540,14 @@ def _named_option(node: ast.Call, scope: Scope, context: Context) -> None:
         values += [k.value for k in node.keywords if k.arg in _VALUE_KEYWORDS]
         for value in values:
             report_all(value, word, None, scope, context, is_sure=is_sure)
+
+
+def _options_of_megatron(node: ast.Call, context: Context) -> None:
+    """`add_argument("--distributed-backend", default="nccl")`: its adaptor knows what is meant."""
+    if "megatron" in context.facts.signs.decisive_words:
+        keys = [getattr(argument, "value", None) for argument in node.args]
+        if {"--distributed-backend", _MEGATRONS} & {key for key in keys if isinstance(key, str)}:
+            context.settle_all(nodes_below(node), "library-devices")
 
 
 def _chooses_devices(node: ast.Call) -> bool:
