@@ -163,6 +163,35 @@ def test_what_takes_the_place_of_a_class_leaves_that_where_it_is_missing() -> No
     assert [finding.rule.code for finding in found] == ["NPU603"]
 
 
+def test_a_release_of_cuda_that_is_only_recorded_is_information() -> None:
+    severities = {
+        "row = {'cuda': torch.version.cuda}": "info",
+        "row['cuda'] = str(torch.version.cuda)": "info",
+        "release = torch.version.cuda": "warning",
+        "row = {'cuda': float(torch.version.cuda)}": "warning",
+    }
+    for source, severity in severities.items():
+        document = Document("a.py", f"import torch\n{source}\n")
+        (finding,) = judge(document, CATALOGUE, Target()).findings
+        assert finding.effective_severity.value == severity
+
+
+def test_names_of_cases_are_text() -> None:
+    cases = "@pytest.mark.parametrize('host', [True, False], ids=['cpu', 'cuda'])"
+    assert reasons(f"import torch\n{cases}\ndef test_it(host):\n    pass\n") == [
+        (2, "NPU110", "text")
+    ]
+
+
+def test_a_file_of_computed_figures_is_a_record() -> None:
+    figures = [f"0.123456789{number}" for number in range(5)]
+    for count, settled in ((5, True), (4, False)):
+        text = json.dumps({"device": "cuda", "figures": [float(f) for f in figures[:count]]})
+        judged = judge(Document("a.json", text), CATALOGUE, Target())
+        assert bool(judged.settled) is settled
+        assert bool(judged.findings) is not settled
+
+
 def test_a_word_of_a_command_is_told_once() -> None:
     check("import torch\narguments = parse(['--epochs', '3', '--device', '⟦NPU902:cuda⟧'])\n")
     assert not reasons("import torch\narguments = parse(['--device', 'cuda'])\n")

@@ -89,6 +89,7 @@ _TABLE: tuple[tuple[Check, tuple[type[ast.AST], ...]], ...] = (
     (capabilities.taken_apart, (ast.Assign, ast.Compare, ast.Starred, ast.Subscript)),
     (build_versions.taken_apart, (ast.Attribute, ast.Call, ast.Compare)),
     (build_versions.otherwise, (ast.BoolOp,)),
+    (build_versions.recorded, (ast.Dict, ast.Assign)),
     (references.attribute, (ast.Attribute,)),
     (references.assigned, (ast.Assign, ast.AnnAssign)),
     (references.default_tensor_type, (ast.Call,)),

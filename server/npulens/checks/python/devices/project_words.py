@@ -84,6 +84,8 @@ def call(node: ast.Call, scope: Scope, context: Context) -> None:
     elif name == "startswith" and _SAVED_GRAPH in context.function_text(scope):
         _settle_words(node.args, "no-effect", context)
     for keyword in node.keywords:
+        if name == "parametrize" and keyword.arg == "ids":  # what pytest calls the cases
+            context.settle_all(nodes_below(keyword.value), "text")
         _value(keyword.arg or "", keyword.value, context)
 
 
