@@ -176,6 +176,11 @@ def test_a_release_of_cuda_that_is_only_recorded_is_information() -> None:
         assert finding.effective_severity.value == severity
 
 
+def test_random_numbers_for_no_device() -> None:
+    check("import torch\nwith torch.random.fork_rng(devices=[]):\n    pass\n")
+    check("import torch\nwith ⟦NPU501:torch.random.fork_rng⟧(devices=[0]):\n    pass\n")
+
+
 def test_names_of_cases_are_text() -> None:
     cases = "@pytest.mark.parametrize('host', [True, False], ids=['cpu', 'cuda'])"
     assert reasons(f"import torch\n{cases}\ndef test_it(host):\n    pass\n") == [
@@ -219,6 +224,12 @@ def test_data_are_prepared_on_the_host_unless_a_function_follows_a_device(
     assert {f.settlement.reason for f in judged.settled if f.settlement} == (
         {"file-role"} if settled else set()
     )
+
+
+def test_the_shim_answers_no_question() -> None:
+    source = "from torch_npu.contrib import transfer_to_npu\nsend(x, transport='nccl')\n"
+    judged = judge(Document("a.py", f"import torch\n{source}"), CATALOGUE, Target())
+    assert [finding.rule.code for finding in judged.findings] == ["NPU201"]
 
 
 def test_keys_of_a_table_that_devices_are_looked_up_in_are_devices() -> None:

@@ -147,7 +147,8 @@ def question(node: ast.Constant, scope: Scope, context: Context) -> None:
     word = WORDS[Meaning.DEVICE if node.value == "cuda" else Meaning.BACKEND]
     reason = context.notes.own_words.get(node)
     if reason is None:
-        report_likely(node, word, scope, context, message("check.unknown-word"))
+        note = message("check.unknown-word")
+        report_likely(node, word, scope, context, note, is_patched=False)
         return
     rule = context.catalogue.required(word.rule)
     if span not in context.reported.spans:
