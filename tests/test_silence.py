@@ -107,6 +107,9 @@ REASONS = {
 }
 
 UNKNOWN = (
+    "library = 'nccl'",
+    "kind = 'nccl'\nbuild(kind)",
+    "def init_process_group(b): ...\ninit_process_group('nccl')",
     "y = upfirdn(x, impl='cuda')",
     "if self.mode == 'cuda':\n    pass",
     "if v != 'cuda':\n    pass",

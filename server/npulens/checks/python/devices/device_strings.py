@@ -25,6 +25,7 @@ from npulens.checks.device_words import (
     represents,
 )
 from npulens.checks.entries import report_symbol
+from npulens.checks.python.devices.project_words import settle_own
 from npulens.checks.python.devices.shim_imports import is_unpatched
 from npulens.checks.titles import use
 from npulens.syntax.bindings import parameters_of, with_defaults
@@ -120,6 +121,7 @@ def comparison(node: ast.Compare, scope: Scope, context: Context) -> None:
     """`device.type == "cuda"`, `backend in ["nccl", "gloo"]`, `"cuda" in str(device)`."""
     sides = [node.left, *node.comparators]
     if any(_is_such_parameter(side, scope, context) for side in sides):
+        settle_own(node, context)
         return
     for word in WORDS.values():
         about = [
@@ -153,10 +155,12 @@ def assignment(
     if node.value is None:
         return
     if isinstance(node, ast.AnnAssign) and _names_its_values(node.annotation, context):
+        settle_own(node, context)
         return
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
     for word in WORDS.values():
         if word.old == "nccl" and _is_of_arguments(scope):
+            settle_own(node.value, context)
             continue
         for target in targets:
             for part, value in _paired(target, node.value):
@@ -321,6 +325,7 @@ def defaults(node: ast.arguments, scope: Scope, context: Context) -> None:
     """`def train(device="cuda")`."""
     for parameter, default in with_defaults(node):
         if _names_its_values(parameter.annotation, context):
+            settle_own(default, context)
             continue
         for word in WORDS.values():
             is_sure = _is_named_so(parameter.arg, word, context)
@@ -544,10 +549,9 @@ def _named_option(node: ast.Call, scope: Scope, context: Context) -> None:
 
 def _options_of_megatron(node: ast.Call, context: Context) -> None:
     """`add_argument("--distributed-backend", default="nccl")`: its adaptor knows what is meant."""
-    if "megatron" in context.facts.signs.decisive_words:
-        keys = [getattr(argument, "value", None) for argument in node.args]
-        if {"--distributed-backend", _MEGATRONS} & {key for key in keys if isinstance(key, str)}:
-            context.settle_all(nodes_below(node), "library-devices")
+    keys = [getattr(argument, "value", None) for argument in node.args]
+    if "--distributed-backend" in keys:
+        context.settle_all(nodes_below(node), "library-devices")
 
 
 def _chooses_devices(node: ast.Call) -> bool:

@@ -7,6 +7,7 @@ is one of several words of which others are no devices. Otherwise the place is a
 import ast
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from npulens.catalog.messages import message
 from npulens.catalog.settlements import Settlement
@@ -25,6 +26,7 @@ _OF_ATTRIBUTES = frozenset({"getattr", "hasattr", "setattr", "delattr"})
 _OF_PATHS = frozenset({"join", "pjoin", "joinpath", "Path", "PurePath", "PosixPath"})
 _SAVED_GRAPH = "findAllNodes("
 """What asks a graph of TorchScript, in which devices are written as they were when it was made."""
+_MEGATRONS = "distributed_backend"
 _MEMBERSHIP = (ast.In, ast.NotIn)
 _DISPLAYS = (ast.List, ast.Tuple, ast.Set)
 _DEVICE_TYPES = frozenset({"cpu", "cuda", "mps", "xpu", "hpu", "mlu"})
@@ -83,6 +85,9 @@ def call(node: ast.Call, scope: Scope, context: Context) -> None:
         _settle_words(node.args, "own-word", context)
     elif name == "startswith" and _SAVED_GRAPH in context.function_text(scope):
         _settle_words(node.args, "no-effect", context)
+    for argument in node.args:
+        if isinstance(argument, _DISPLAYS):
+            _alternatives(argument, context)
     for keyword in node.keywords:
         if name == "parametrize" and keyword.arg == "ids":  # what pytest calls the cases
             context.settle_all(nodes_below(keyword.value), "text")
@@ -163,13 +168,29 @@ def _value(name: str, node: ast.expr, context: Context) -> None:
 
 
 def _values(name: str, nodes: Sequence[ast.expr], context: Context) -> None:
+    plain = name.lower().lstrip("-").replace("-", "_")
+    if "bootstrap" in plain or plain == _MEGATRONS:
+        _settle_words(nodes, "library-devices", context)  # it maps the word by itself
+    for node in _words(nodes):
+        if _text(node) in plain:  # `NCCL_BACKEND = "nccl"`: what uses it is another matter
+            _settle(node, "own-word", context)
     if name in context.facts.own_names or any(map(is_no_device, map(_text, nodes))):
         _settle_words(nodes, "own-word", context)
+
+
+def settle_own(node: ast.AST, context: Context) -> None:
+    """Settle the words in what a type or a class says is the project's own contract."""
+    _settle_words(
+        [part for part in nodes_below(node) if isinstance(part, ast.expr)], "own-word", context
+    )
 
 
 def _alternatives(node: ast.List | ast.Tuple | ast.Set, context: Context) -> None:
     """`("ref", "cuda")`; no words of a command, nor what is searched in sentences."""
     texts = [_text(element) for element in node.elts]
+    for option, value in pairwise(node.elts):
+        if _text(option).startswith("--"):
+            _values(_text(option), [value], context)
     is_of_words = not any(" " in text or text.startswith("-") for text in texts)
     if is_of_words and any(map(is_no_device, texts)):
         _settle_words(node.elts, "own-word", context)
