@@ -481,6 +481,7 @@ if TYPE_CHECKING:
         "check.before-kernels",
         "check.device-of-a-file",
         "check.unknown-receiver",
+        "check.unknown-word",
         "check.extension-builder",
         "check.extension-source",
         "check.extension-flags",

@@ -275,7 +275,7 @@ def tried(node: ast.Try, scope: Scope, context: Context) -> None:
     """`try: import apex`, `except ImportError: apex = None`."""
     if uses_libraries(context):
         switches = any(_switches_on(part, context) for s in node.body for part in nodes_below(s))
-        _set_aside(tried_parts(node) if switches else parts_with_other_way(node), context)
+        _set_aside(tried_parts(node) if switches else parts_with_other_way(node, scope), context)
 
 
 def _switches_on(statement: ast.AST, context: Context) -> bool:
