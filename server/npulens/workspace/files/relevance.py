@@ -88,6 +88,18 @@ _LAUNCH_WORDS = (
 )
 _SHORTEST = 5
 """In characters: shorter names of libraries are parts of many words."""
+_IMPORT = re.compile(rb"(?m)^[^\n#\"']*\bimport\b[^\n#]*")
+_WORD = re.compile(rb"[A-Za-z_]\w*")
+_NAMING = (
+    *(b"import_module", b"__import__", b"find_spec", b"importorskip", b"_available"),
+    *(b"subprocess", b"os.system", b"Popen", b"shlex"),
+)
+"""Where these are, names of modules and programs may be in texts."""
+_INSTALLING = (
+    *(b"pip", b"conda", b"depend", b"require", b"package", b"install", b"image", b"python"),
+    *(b"module", b"run", b"command"),
+)
+"""Settings that install or start something have one of these."""
 _READ_WHOLE = frozenset({Kind.REQUIREMENTS, Kind.DOCKERFILE})
 """Files of a few lines, in each of which something may be said of the releases of Python."""
 
@@ -99,10 +111,13 @@ class Relevance:
         returning = sorted({name for _, name, _ in project.members.returned_shapes})
         own = _encoded((*project.words, *returning))
         self._python = (*_encoded(_words_of(catalogue)), *own)
-        long = {root for root in _roots(catalogue) if len(root) >= _SHORTEST}
-        packages = sorted(long | catalogue.packages)
-        libraries = [p for p in packages if not any(word in p for word in _LAUNCH_WORDS)]
-        self._launch = _encoded((*_LAUNCH_WORDS, *libraries))
+        roots = {name.partition(".")[0] for name in catalogue.libraries}
+        self._modules = frozenset(_encoded(roots - {"torch"}))
+        self._launch = _encoded(_LAUNCH_WORDS)
+        packages = sorted({root for root in roots if len(root) >= _SHORTEST} | catalogue.packages)
+        self._packages = _encoded(
+            package for package in packages if not any(word in package for word in _LAUNCH_WORDS)
+        )
         self._native = _encoded((*BINDERS, "__global__", "cuda", "CUDA"))
 
     def may_have_findings(self, path: str, data: bytes) -> bool:
@@ -113,12 +128,29 @@ class Relevance:
         if kind is Kind.NOTEBOOK and b"torch" in data:
             return True  # its lines are in strings
         if kind in (Kind.PYTHON, Kind.NOTEBOOK):
-            return _takes_torch(data) or any(word in data for word in self._python)
+            return (
+                _takes_torch(data)
+                or any(word in data for word in self._python)
+                or self._names_module(data)
+            )
         if kind in _READ_WHOLE:
             return True
         if kind is Kind.CMAKE:
             return any(word in data for word in _CMAKE_WORDS)
-        return any(word in data for word in (self._native if kind is Kind.NATIVE else self._launch))
+        if kind is Kind.NATIVE:
+            return any(word in data for word in self._native)
+        if any(word in data for word in self._launch):
+            return True
+        installs = kind is Kind.SHELL or any(word in data for word in _INSTALLING)
+        return installs and any(package in data for package in self._packages)
+
+    def _names_module(self, data: bytes) -> bool:
+        """Whether a program imports a module of the tables, or may name one in a text."""
+        if any(word in data for word in _NAMING):
+            return not self._modules.isdisjoint(_WORD.findall(data))
+        return any(
+            not self._modules.isdisjoint(_WORD.findall(line)) for line in _IMPORT.findall(data)
+        )
 
 
 def _takes_torch(data: bytes) -> bool:
@@ -133,23 +165,15 @@ def _takes_torch(data: bytes) -> bool:
     return False
 
 
-def _roots(catalogue: Catalogue) -> set[str]:
-    return {name.partition(".")[0] for name in catalogue.libraries}
-
-
 def _encoded(words: Iterable[str]) -> tuple[bytes, ...]:
     return tuple(word.encode() for word in words)
 
 
 def _words_of(catalogue: Catalogue) -> list[str]:
-    """Words of Python besides PyTorch itself; one that has another of them in it is not needed."""
-    roots = _roots(catalogue)
-    short = {root for root in roots if len(root) < _SHORTEST}
+    """Words of Python besides modules; one that has another of them in it is not needed."""
     words = {
         *_PYTHON_WORDS,
         *(symbol.partition(".")[0] for symbol in catalogue.symbols),
-        *(roots - short),
-        *(f"{word} {root}" for root in short for word in ("import", "from")),
         *catalogue.methods,
         *catalogue.environment,
     }

@@ -31,10 +31,15 @@ _CALLED_BY_OTHERS = re.compile(
     rb"|write|writelines|flush|read|readline|close|emit|format|filter|handle|run|default"
 )
 """What Python, PyTorch, tests and launchers call by these names."""
-_CALLED_BY_NAME = re.compile(
-    rb"\bgetattr\(([\w.]{1,80}),[ \t]*(?![ \t\"'f])[^()\n]{1,80}\)[ \t]*\("
-    rb"|(?:([\w.]{1,80})\.__dict__|globals\(\)|vars\(\w+\))[ \t]*\[(?![\"'])[^\]\n]{1,80}\][ \t]*\("
-    rb"|(?<![\w.])(?<!def )eval\("
+_CALLED_BY_NAME = (
+    re.compile(
+        rb"\bgetattr\(([\w.]{1,80}),[ \t]*(?![ \t\"'f])[^()\n]{1,80}\)[ \t]*\("
+        rb"|(?<![\w.])(?<!def )eval\("
+    ),
+    re.compile(
+        rb"(?m)(?:^|(?<=[^\w.]))([\w.]{1,80})\.__dict__[ \t]*\[(?![\"'])[^\]\n]{1,80}\][ \t]*\("
+    ),
+    re.compile(rb"(?:globals\(\)|vars\(\w+\))[ \t]*\[(?![\"'])[^\]\n]{1,80}\][ \t]*\("),
 )
 """`getattr(losses, settings["loss"])(...)`, `models.__dict__[args.arch]()`, `eval(args.model)`."""
 _OF_TORCH = re.compile(
@@ -121,7 +126,11 @@ def _calls_by_name(content: Content, memo: FactMemo) -> tuple[str, ...]:
 
     def answer() -> list[str]:
         data = content.data
-        owners = [found[1] or found[2] or b"" for found in _CALLED_BY_NAME.finditer(data)]
+        owners = [
+            (found[1] or b"") if found.re.groups else b""
+            for way in (_CALLED_BY_NAME if b"__dict__" in data else _CALLED_BY_NAME[::2])
+            for found in way.finditer(data)
+        ]
         of_torch = {b"torch", *_OF_TORCH.findall(data)} if any(owners) else set()
         left = {owner for owner in owners if owner.partition(b".")[0] not in of_torch}
         return sorted({"self" if owner.startswith(b"self") else "" for owner in left})
