@@ -319,9 +319,9 @@ COUNTED = "    if (i + 1) % accumulate == 0:\n        optimizer.step()\n"
     ("text", "times"),
     [
         (HELPER, "1"),
-        (HELPER.replace("    optimizer.step()\n", COUNTED), "8"),
+        (HELPER.replace("    optimizer.step()\n", COUNTED), "accumulate"),
         (HELPER.replace("    loss = go_back(x)\n", SPLIT), None),
-        (HELPER.replace("    optimizer.step()\n", COUNTED).replace("= 8", "= given"), None),
+        (HELPER.replace("    optimizer.step()\n", COUNTED).replace("= 8", "= given"), "accumulate"),
     ],
 )
 def test_how_often_gradients_are_added_up(text: str, times: str | None) -> None:

@@ -15,6 +15,7 @@ from npulens.syntax.scopes import Scope
 from npulens.syntax.values import dotted_name
 from npulens.syntax.walking import nodes_below
 from npulens.training.call_sites import Path, Site
+from npulens.training.statement_blocks import block_with
 from npulens.training.updates import Backward
 
 _BUILTINS = frozenset(dir(builtins))
@@ -92,7 +93,7 @@ def _in_function(site: Site, needed: set[str], barriers: frozenset[ast.expr]) ->
     wanted = set(needed)
     for depth in range(len(chain) - 1, -1, -1):
         owner = chain[depth - 1] if depth else site.function
-        block = _block_with(owner, chain[depth]) if owner is not None else None
+        block = block_with(owner, chain[depth]) if owner is not None else None
         if block is None:
             return None
         before = block[: block.index(chain[depth])]
@@ -102,17 +103,6 @@ def _in_function(site: Site, needed: set[str], barriers: frozenset[ast.expr]) ->
             return found
         if isinstance(owner, (ast.For, ast.AsyncFor, ast.While)) and owner in site.loops:
             return None
-    return None
-
-
-def _block_with(owner: ast.AST, statement: ast.stmt) -> list[ast.stmt] | None:
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(owner, name, None)
-        if isinstance(block, list) and statement in block:
-            return block
-    for handler in getattr(owner, "handlers", ()):
-        if statement in handler.body:
-            return list(handler.body)
     return None
 
 
