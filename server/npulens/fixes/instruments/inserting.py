@@ -92,7 +92,7 @@ def _insertions(
         if runs and not steps and not instrument.dtype:
             imports += callback_lines(runs[0], instrument)
             yield from added(runs, lines)
-        yield from around_loops(steps, lines, instrument.before, instrument.after)
+        yield from around_loops(training, lines, instrument.before, instrument.after)
         ends = instrument.step_end, instrument.turn_end
         yield from in_steps(training, lines, instrument.step_begin, *ends)
     if instrument.prepared:
