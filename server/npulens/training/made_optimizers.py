@@ -142,12 +142,12 @@ def _given_models(
     made = [value.name for value in resolve(call, site.scope) if isinstance(value, Instance)]
     is_of_torch = any(name.startswith("torch.optim.") for name in made)
     for each in given:
-        if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute):
-            if "param" in each.func.attr.lower():
-                each = each.func.value
-                if is_of_torch and flow.variable(each) is not None and _last(each) != "self":
-                    yield ast.unparse(each)
-                    continue
+        is_asked = isinstance(each, ast.Call) and "param" in _last(each.func).lower()
+        if is_asked and isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute):
+            each = each.func.value
+            if is_of_torch and flow.variable(each) is not None and _last(each) != "self":
+                yield ast.unparse(each)
+                continue
         variable = flow.variable(each) if isinstance(each, (ast.Name, ast.Attribute)) else None
         if variable is not None and any(
             isinstance(other.func, ast.Attribute)

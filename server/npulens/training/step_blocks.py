@@ -78,11 +78,11 @@ def _computed_outside(
 ) -> list[list[ast.stmt]]:
     """The blocks of which a loss is computed outside, in the loop."""
     of_loop = {id(node) for statement in step.loop.body for node in nodes_below(statement)}
-    first = [each for each in _first_of_losses(step, training) if each is None or id(each) in of_loop]
+    first = [
+        each for each in _first_of_losses(step, training) if each is None or id(each) in of_loop
+    ]
     return [
-        block
-        for block in blocks
-        if any(each is None or not _is_in(each, block) for each in first)
+        block for block in blocks if any(each is None or not _is_in(each, block) for each in first)
     ]
 
 

@@ -98,7 +98,9 @@ def _is_engine(function: ast.Attribute, call: ast.Call) -> bool:
     """`engine.backward(loss)` of DeepSpeed and the like: its `step()` updates weights."""
     if function.attr != "backward" or len(call.args) != 1 or _is_loss(function.value):
         return False
-    named = isinstance(function.value, (ast.Name, ast.Attribute)) and _last(function.value) != "self"
+    named = (
+        isinstance(function.value, (ast.Name, ast.Attribute)) and _last(function.value) != "self"
+    )
     return named and isinstance(call.args[0], (ast.Name, ast.Attribute))
 
 

@@ -1,6 +1,5 @@
 """Putting an instrument into a script."""
 
-import ast
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -9,7 +8,7 @@ from functools import lru_cache
 from npulens.catalog.model import Edit
 from npulens.fixes.apply import apply_edits
 from npulens.fixes.instruments.callbacks import added, callback_lines
-from npulens.fixes.instruments.insertion import Insertion, before, behind, edits_of
+from npulens.fixes.instruments.insertion import Insertion, edits_of
 from npulens.fixes.instruments.instrument_model import Instrument, fill
 from npulens.fixes.instruments.marks import marked_lines, script_tree
 from npulens.fixes.instruments.mixed_precision import MixedPrecision

@@ -21,9 +21,7 @@ class Clip(NamedTuple):
 Event = Backward | Update | Clip
 
 
-def scaler_lines(
-    script: Script, sites: CallSites, turn: Turn, scaler: str
-) -> Iterator[Insertion]:
+def scaler_lines(script: Script, sites: CallSites, turn: Turn, scaler: str) -> Iterator[Insertion]:
     """The lines of a scaler in what a turn runs.
 
     Raises:

@@ -9,20 +9,20 @@ import re
 from collections.abc import Iterator, Sequence
 
 from npulens.catalog.model import Edit
+from npulens.fixes.instruments.bfloat16_arrays import ArraySearch
 from npulens.fixes.instruments.insertion import Insertion, before, behind
 from npulens.fixes.instruments.loss_scaling import scaler_lines
 from npulens.fixes.instruments.marks import marked, replaced_line
 from npulens.fixes.scripts import Script, UnclearError
 from npulens.syntax.meanings import Qualified, resolve_name
 from npulens.syntax.strings import comments_and_strings
-from npulens.syntax.values import Name, dotted_name
+from npulens.syntax.values import Name
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import line_ending
 from npulens.text.spans import Span
 from npulens.training.loss_regions import (
     LossRegion,
     UnclearLossError,
-    assigned_names,
     loss_region,
 )
 from npulens.training.training_script import TrainingScript
@@ -37,7 +37,10 @@ _REFUSES_AUTOCAST = re.compile(r"\bBCELoss\(|(?<!\w)binary_cross_entropy\(")
 """Losses that raise an error under autocast, as their logarithms need more than half precision."""
 _GRADIENTS = re.compile(r"\bautograd\.grad\b|(?<![\w.])grad\(|\.grad\b(?!\s*=\s*None\b)")
 """Where a script has to do with gradients itself, which are scaled then."""
-_IMPORTS = re.compile(r"^[ \t]*(?:from[ \t]+[\w.]+[ \t]+)?import[ \t]+(?:\([^)]*\)|[^\n]*)", re.MULTILINE)
+_IMPORTS = re.compile(
+    r"^[ \t]*(?:from[ \t]+[\w.]+[ \t]+)?import[ \t]+(?:\([^)]*\)|[^\n]*)", re.MULTILINE
+)
+"""Statements that import something."""
 _STEP = "    "
 
 
@@ -93,10 +96,10 @@ class MixedPrecision:
                     line = backward.site.node.lineno
                     raise UnclearError(line, "instrument.goes-back-by-other")
                 region = self._region(step, backward)
-                if self._dtype == "bfloat16":
-                    _require_no_array(step, region)
                 regions[region.statements[0]] = region
         _require_apart([*regions.values()])
+        if self._dtype == "bfloat16":
+            ArraySearch(self._training.sites, regions.values()).require_none()
         for region in regions.values():
             yield from self._indented(region)
         if self._dtype == "float16":
@@ -114,9 +117,7 @@ class MixedPrecision:
         yield from dict.fromkeys(found)  # several loops may run the same function
 
     def _region(self, step: Turn, backward: Backward) -> LossRegion:
-        ways = [
-            path for path in self._training.sites.paths_to(backward.site) if step.holds(path)
-        ]
+        ways = [path for path in self._training.sites.paths_to(backward.site) if step.holds(path)]
         try:
             return loss_region(backward, ways[0], self._barriers)
         except UnclearLossError as error:
@@ -175,43 +176,6 @@ class MixedPrecision:
         changed = content[:at] + content[at:].replace(old, new, 1)
         text = replaced_line(content, changed, self._dtype, line_ending(lines.text))
         return Edit(Span(start, start + len(content)), text)
-
-
-_OTHER_TYPE = frozenset(
-    {"float", "double", "half", "long", "int", "bool", "argmax", "argsort", "to"}
-)
-_WITH_INDICES = frozenset({"max", "min", "topk", "sort", "median"})
-"""What has indices beside its values, as the second of two."""
-
-
-def _require_no_array(step: Turn, region: LossRegion) -> None:
-    """See that nothing computed in bfloat16 becomes an array of NumPy, which has no such type."""
-    inside = {node for statement in region.statements for node in nodes_below(statement)}
-    stored = {name for statement in region.statements for name in assigned_names(statement)}
-    for node in nodes_below(step.around):
-        if node not in inside and isinstance(node, ast.Attribute) and node.attr == "numpy":
-            names, has_other_type = _receiver(node)
-            if not stored.isdisjoint(names) and not has_other_type:
-                raise UnclearError(node.lineno, "instrument.no-array-of-bfloat16")
-
-
-def _receiver(node: ast.expr) -> tuple[list[str], bool]:
-    """The names at the root of `self.out.max(1)[1].cpu()`, and whether that has another type."""
-    has_other_type = False
-    root = node
-    while isinstance(node, (ast.Attribute, ast.Call, ast.Subscript)):
-        if isinstance(node, ast.Attribute):
-            has_other_type |= node.attr in _OTHER_TYPE
-        elif isinstance(node, ast.Subscript):
-            is_second = isinstance(node.slice, ast.Constant) and node.slice.value == 1
-            called = node.value.func if isinstance(node.value, ast.Call) else node.value
-            has_other_type |= is_second and getattr(called, "attr", "") in _WITH_INDICES
-        if not isinstance(node, ast.Attribute):
-            root = node.func if isinstance(node, ast.Call) else node.value
-        node = node.func if isinstance(node, ast.Call) else node.value
-    name = dotted_name(root)
-    parts = () if name is None else (name.root, *name.path)
-    return [".".join(parts[:end]) for end in range(1, len(parts) + 1)], has_other_type
 
 
 def _require_apart(regions: Sequence[LossRegion]) -> None:

@@ -1,4 +1,4 @@
-"""Lines that need a model and its optimizer: where both are ready, and what they are called there."""
+"""Lines that need a model and its optimizer: where both are ready, and what they are called."""
 
 import ast
 from collections.abc import Iterator, Sequence
@@ -149,7 +149,9 @@ def _ready(made: MadeOptimizer, training: TrainingScript) -> ast.stmt:
     else:
         block = block_with(owner, chain[-1]) or [chain[-1]]
     names = {*made.models, ast.unparse(made.optimizer)}
-    trains = {s for step in training.steps for way in step.ways for p in way.sites for s in p.statements}
+    trains = {
+        s for step in training.steps for way in step.ways for p in way.sites for s in p.statements
+    }
     ready: ast.stmt = made.statement
     for following in block[block.index(chain[-1]) + 1 :]:
         if following in trains:
@@ -170,11 +172,11 @@ def _changes(statement: ast.stmt, names: set[str]) -> bool:
     if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return False
     for node in nodes_below(statement):
+        changed: ast.expr | None = None
         if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Store):
-            if ast.unparse(node) in names:
-                return True
-        called = node.func if isinstance(node, ast.Call) else None
-        if isinstance(called, ast.Attribute) and called.attr in _MOVES:
-            if ast.unparse(called.value) in names:
-                return True
+            changed = node
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") in _MOVES:
+            changed = getattr(node.func, "value", None)
+        if changed is not None and ast.unparse(changed) in names:
+            return True
     return False
