@@ -121,7 +121,7 @@ def _slice(
         wanted -= {n for n in wanted if n in assigned and not isinstance(statement, ast.If)}
         wanted |= _names(statement)
         last = at if last is None else last
-        first = at if _computes(statement, scope) else first
+        first = at if computes(statement, scope) else first
     if first is None or last is None:
         return None
     return LossRegion(tuple(before[first : last + 1]), scope)
@@ -139,7 +139,7 @@ def _require_whole(found: LossRegion, wanted: set[str], site: Site) -> None:
         if method is function or method.name.startswith("__"):
             continue
         for node in nodes_below(method):
-            if isinstance(node, ast.Assign) and _computes(node, found.scope):
+            if isinstance(node, ast.Assign) and computes(node, found.scope):
                 stored = set(assigned_names(node))
                 if any(name in stored for name in read):
                     raise UnclearLossError(node.lineno)
@@ -156,7 +156,7 @@ def _called(statements: Sequence[ast.stmt]) -> set[str]:
     return found
 
 
-def _computes(statement: ast.stmt, scope: Scope) -> bool:
+def computes(statement: ast.stmt, scope: Scope) -> bool:
     """Whether a statement calls a model, a criterion or the like."""
     return any(
         _is_computation(node.func, scope)

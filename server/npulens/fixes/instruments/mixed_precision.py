@@ -13,6 +13,7 @@ from npulens.fixes.instruments.bfloat16_arrays import ArraySearch
 from npulens.fixes.instruments.insertion import Insertion, before, behind
 from npulens.fixes.instruments.loss_scaling import scaler_lines
 from npulens.fixes.instruments.marks import marked, replaced_line
+from npulens.fixes.instruments.region_start import RegionStart
 from npulens.fixes.scripts import Script, UnclearError
 from npulens.syntax.meanings import Qualified, resolve_name
 from npulens.syntax.strings import comments_and_strings
@@ -75,6 +76,7 @@ class MixedPrecision:
         going_back = (each.site.node for each in training.backwards)
         self._barriers = frozenset((*going_back, *(each.site.node for each in training.updates)))
         self._turns = turns(training)
+        self._start = RegionStart(training.sites)
         strings = comments_and_strings(script.lines.text)
         self._long_strings = [span for span in strings if "\n" in text[slice(*span)]]
 
@@ -119,7 +121,7 @@ class MixedPrecision:
     def _region(self, step: Turn, backward: Backward) -> LossRegion:
         ways = [path for path in self._training.sites.paths_to(backward.site) if step.holds(path)]
         try:
-            return loss_region(backward, ways[0], self._barriers)
+            return self._start.trimmed(loss_region(backward, ways[0], self._barriers))
         except UnclearLossError as error:
             raise UnclearError(error.line, "instrument.unclear-loss") from error
 
