@@ -20,21 +20,30 @@ from npulens.fixes.instruments.script_places import (
     in_steps,
 )
 from npulens.fixes.scripts import Script, UnclearError, read_script
+from npulens.training.program import FindModule
 from npulens.training.training_script import TrainingScript, read_training
 from npulens.training.turns import turns
 
 
-def instrumented(text: str, instrument: Instrument) -> str:
+def instrumented(text: str, instrument: Instrument, find: FindModule | None = None) -> str:
     """A script with an instrument.
+
+    Args:
+        text: The script.
+        instrument: What is put in.
+        find: Finds the modules that the script imports, for what half precision depends on;
+            without it they are not looked at.
 
     Raises:
         UnclearError: As `instrument_edits`.
     """
-    return apply_edits(text, instrument_edits(text, instrument))
+    return apply_edits(text, instrument_edits(text, instrument, find))
 
 
 @lru_cache(maxsize=8)  # an editor asks for them whenever the cursor moves
-def instrument_edits(text: str, instrument: Instrument) -> tuple[Edit, ...]:
+def instrument_edits(
+    text: str, instrument: Instrument, find: FindModule | None = None
+) -> tuple[Edit, ...]:
     """The edits that put an instrument into a script.
 
     Raises:
@@ -50,7 +59,9 @@ def instrument_edits(text: str, instrument: Instrument) -> tuple[Edit, ...]:
     if filled.dtype:
         if not training.backwards and not training.updates and not training.runs:
             raise _no_steps(training)
-        precision = MixedPrecision(script, training, filled.dtype, names.get("npu_scaler", ""))
+        precision = MixedPrecision(
+            script, training, filled.dtype, names.get("npu_scaler", ""), find
+        )
         filled = replace(filled, imports=precision.imports() + filled.imports)
         changes += precision.edits()
         more += precision.insertions()

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from npulens.catalog.model import Edit
 from npulens.fixes.instruments.bfloat16_arrays import ArraySearch
+from npulens.fixes.instruments.half_hazards import HalfHazards
 from npulens.fixes.instruments.insertion import Insertion, before, behind
 from npulens.fixes.instruments.loss_scaling import scaler_lines
 from npulens.fixes.instruments.marks import marked, replaced_line
@@ -26,7 +27,8 @@ from npulens.training.loss_regions import (
     UnclearLossError,
     loss_region,
 )
-from npulens.training.training_script import TrainingScript
+from npulens.training.program import FindModule, Module, Program
+from npulens.training.training_script import TrainingScript, read_program
 from npulens.training.turns import Turn, turns
 from npulens.training.updates import Backward
 
@@ -42,6 +44,7 @@ _IMPORTS = re.compile(
     r"^[ \t]*(?:from[ \t]+[\w.]+[ \t]+)?import[ \t]+(?:\([^)]*\)|[^\n]*)", re.MULTILINE
 )
 """Statements that import something."""
+_DEVICES = re.compile(r"cuda|npu|gpu|accelerat|fabric|deepspeed|xpu|\bmps\b|\brank")
 _STEP = "    "
 
 
@@ -51,13 +54,21 @@ class MixedPrecision:
     Args:
         dtype: `bfloat16`, or `float16` with a scaler.
         scaler: What the scaler is called.
+        find: Finds the modules that the script imports; without it they are not looked at.
 
     Raises:
         UnclearError: It casts already, its loop is in a library, or it is not clear what
             computes a loss; the edits raise it too.
     """
 
-    def __init__(self, script: Script, training: TrainingScript, dtype: str, scaler: str) -> None:
+    def __init__(
+        self,
+        script: Script,
+        training: TrainingScript,
+        dtype: str,
+        scaler: str,
+        find: FindModule | None = None,
+    ) -> None:
         text = _code_alone(script.lines.text)
         if casts := _CASTS_ALREADY.search(text):
             line = text.count("\n", 0, casts.start()) + 1
@@ -72,7 +83,7 @@ class MixedPrecision:
             line = training.runs[0].site.node.lineno
             raise UnclearError(line, "instrument.precision-of-library")
         self._script, self._training = script, training
-        self._dtype, self._scaler = dtype, scaler
+        self._dtype, self._scaler, self._find = dtype, scaler, find
         going_back = (each.site.node for each in training.backwards)
         self._barriers = frozenset((*going_back, *(each.site.node for each in training.updates)))
         self._turns = turns(training)
@@ -102,10 +113,21 @@ class MixedPrecision:
         _require_apart([*regions.values()])
         if self._dtype == "bfloat16":
             ArraySearch(self._training.sites, regions.values()).require_none()
+        self._require_no_hazard([*regions.values()])
         for region in regions.values():
             yield from self._indented(region)
         if self._dtype == "float16":
             yield from self._scaled()
+
+    def _require_no_hazard(self, regions: Sequence[LossRegion]) -> None:
+        """See that what the script imports can be computed in half precision as well."""
+        start = Module("", self._script.tree, self._script.module)
+        program = Program(start) if self._find is None else Program(start, self._find)
+        if self._find is not None and _stays_on_host(program):
+            raise UnclearError(regions[0].statements[0].lineno, "instrument.on-host")
+        training, flow = read_program(program)
+        loops = [turn.around for turn in self._turns]
+        HalfHazards(training, flow, self._dtype).require_none(regions, loops)
 
     def insertions(self) -> Iterator[Insertion]:
         """The lines of a scaler: `unscale_` before clipping, `update` behind the last step."""
@@ -188,6 +210,43 @@ def _require_apart(regions: Sequence[LossRegion]) -> None:
         if seen & nodes:
             raise UnclearError(region.statements[0].lineno, "instrument.unclear-loss")
         seen |= nodes
+
+
+def _stays_on_host(program: Program) -> bool:
+    """Whether no file of a program names a device but the host."""
+    for module in program.modules:
+        host = {
+            id(part)
+            for node in nodes_below(module.tree)
+            if isinstance(node, ast.Call) and ast.unparse(node) == "torch.device('cpu')"
+            for part in nodes_below(node)
+        }
+        for node in nodes_below(module.tree):
+            named = _named(node) if id(node) not in host else ""
+            if _DEVICES.search(named) or ("device" in named and not _is_host(node, module.tree)):
+                return False
+    return True
+
+
+def _named(node: ast.AST) -> str:
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, str) else ""
+    return str(getattr(node, "attr", getattr(node, "id", getattr(node, "arg", "")))).lower()
+
+
+def _is_host(node: ast.AST, tree: ast.Module) -> bool:
+    """Whether a name of a device is always that of the host."""
+    if isinstance(node, (ast.Constant, ast.keyword)):
+        return True
+    if not isinstance(node, ast.Name):
+        return False
+    values = [
+        each.value
+        for each in nodes_below(tree)
+        if isinstance(each, ast.Assign) and ast.unparse(each.targets[0]) == node.id
+    ]
+    hosts = ("torch.device('cpu')", "'cpu'")
+    return bool(values) and all(ast.unparse(value) in hosts for value in values)
 
 
 def _code_alone(text: str) -> str:
