@@ -34,7 +34,7 @@ class ArraySearch:
             if isinstance(node, ast.stmt)
         }
         self._site_of = {id(site.node): site for site in sites.all}
-        self._known: set[tuple[int, frozenset[str]]] = set()
+        self._known: dict[tuple[int, frozenset[str], bool], list[bool]] = {}
 
     def require_none(self) -> None:
         """See that nothing in bfloat16 becomes an array.
@@ -130,12 +130,14 @@ class ArraySearch:
             found: list[bool] = []
             for function in functions:
                 names = frozenset(_given(site, function, values))
-                key = (id(function), names)
-                is_followed = depth < _MOST_CALLS and (names or values.is_cast)
-                if not is_followed or key in self._known:
+                is_cast = values.is_cast
+                key = (id(function), names, is_cast)
+                if depth >= _MOST_CALLS or not (names or is_cast):
                     continue
-                self._known.add(key)
-                found = self._from(function, names, depth + 1, is_cast=values.is_cast) or found
+                if key not in self._known:
+                    self._known[key] = []  # while it is read
+                    self._known[key] = self._from(function, names, depth + 1, is_cast=is_cast)
+                found = self._known[key] or found
             return found or None
 
         return result
@@ -145,6 +147,7 @@ class ArraySearch:
             if isinstance(node, ast.Attribute) and node.attr == "numpy":
                 is_array = values.is_half(node.value)
             elif isinstance(node, ast.Call):
+                values.parts(node)  # follows the call
                 is_array = self._takes_array(node) and any(map(values.is_half, node.args))
             else:
                 continue
