@@ -5,7 +5,8 @@
 CLONES holds clones of the projects in `public_scripts/scripts.json`, as for `train_public.py`; what
 is not there is skipped. Each script is run by `npulens verify` for two optimizer steps, as it is
 and with each kind, and the lines are taken out again. A table goes to standard output: `same`
-losses, those that are `near` (within 2 %, for half precision), `refused`, or what went wrong.
+losses, those that are `near` (within 2 %, for half precision), how many steps the scaler left out,
+`refused`, or what went wrong.
 """
 
 import argparse
@@ -125,10 +126,18 @@ def in_words(before: list[float], after: list[float]) -> str:
     """How losses are to those before."""
     if after == before:
         return "same"
-    if len(after) != len(before):
-        return f"{len(after)} losses for {len(before)}"
-    farthest = max(abs(a - b) / max(abs(b), 1e-3) for a, b in zip(after, before, strict=True))
-    return "near" if farthest <= _NEAR else f"differ by {farthest:.1%}"
+    if len(after) > len(before):  # the scaler leaves out steps until its scale fits
+        left_out = len(after) - len(before)
+        return f"near, {left_out} left out" if near(after[:1], before[:1]) else "differ"
+    if len(after) < len(before):
+        return "fewer steps"
+    return "near" if near(after, before) else "differ"
+
+
+def near(after: list[float], before: list[float]) -> bool:
+    """Whether losses agree within the limits of half precision."""
+    pairs = zip(after, before, strict=True)
+    return all(abs(a - b) <= _NEAR * max(abs(b), 1e-3) for a, b in pairs)
 
 
 def table(results: dict[str, dict[str, str]]) -> str:

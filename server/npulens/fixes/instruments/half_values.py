@@ -18,7 +18,19 @@ _IN_FLOAT32 = frozenset(
 )
 """What autocast computes in float32."""
 _NO_HALF = frozenset(
-    {"float", "double", "long", "int", "bool", "item", "tolist", "argmax", "argmin", "argsort"}
+    {
+        "float",
+        "double",
+        "long",
+        "int",
+        "bool",
+        "item",
+        "tolist",
+        "numpy",
+        "argmax",
+        "argmin",
+        "argsort",
+    }
     | {"eq", "ne", "gt", "lt", "ge", "le", "size", "dim", "numel", "isnan", "isinf", "all", "any"}
     | {"type", "nonzero", "multinomial", "bincount"}
 )
