@@ -168,9 +168,7 @@ for x in loader:
 """
 
 
-@pytest.mark.parametrize(
-    ("between", "times"), [("log(x)", 1), ("if rest:\n        continue", 2), ("opt_d.step()", 2)]
-)
+@pytest.mark.parametrize(("between", "times"), [("log(x)", 1), ("if rest:\n        continue", 2)])
 def test_the_scale_changes_once_a_turn(between: str, times: int) -> None:
     assert put_in(GAN.format(between), "float16").count("npu_scaler.update()") == times
 
@@ -233,3 +231,16 @@ def test_a_wrapper_of_an_optimizer() -> None:
     with pytest.raises(UnclearError) as found:
         put_in(text, "float16")
     assert "wrapper" in found.value.text.en
+
+
+def test_an_optimizer_is_stepped_once() -> None:
+    for between in ("opt_d.step()", "if x > 3:\n        opt_d.step()"):
+        with pytest.raises(UnclearError) as found:
+            put_in(GAN.format(between), "float16")
+        assert "twice" in found.value.text.en
+
+
+def test_gradients_that_a_script_sets() -> None:
+    text = LOOP + UPDATE.replace("optimizer", "p.grad = g\n    optimizer")
+    with pytest.raises(UnclearError):
+        put_in(text, "bfloat16")

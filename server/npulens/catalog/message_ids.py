@@ -699,6 +699,7 @@ if TYPE_CHECKING:
         "instrument.on-host",
         "instrument.clips-for-several",
         "instrument.clips-without-step",
+        "instrument.stepped-twice",
         "instrument.without-torch",
         "instrument.moved-since",
         "instrument.is-there",

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from npulens.fixes.instruments.insertion import Insertion, before, behind
@@ -49,9 +50,10 @@ def _unscaled(script: Script, events: Sequence[Event], scaler: str) -> Iterator[
     every = list(dict.fromkeys(script.source(e.optimizer) for e in events if isinstance(e, Update)))
     for run in _between_backwards(events):
         clips = [each.site for each in run if isinstance(each, Clip)]
+        stepped = [e for e in run if isinstance(e, Update)]
+        _require_one_step(script, stepped)
         if not clips:
             continue
-        stepped = [e for e in run if isinstance(e, Update)]
         optimizers = list(dict.fromkeys(script.source(each.optimizer) for each in stepped))
         optimizers = optimizers or every[: len(every) == 1]
         first = _first_of(clips)
@@ -73,6 +75,17 @@ def _between_backwards(events: Sequence[Event]) -> Iterator[list[Event]]:
         else:
             run.append(event)
     yield run
+
+
+def _require_one_step(script: Script, stepped: Sequence[Update]) -> None:
+    """See that no optimizer is stepped twice with the same gradients: they are unscaled once."""
+    for first, second in pairwise(stepped):
+        chains = [first.site.statements, second.site.statements]
+        is_same = script.source(first.optimizer) == script.source(second.optimizer)
+        if is_same and first.site.function is second.site.function:
+            depth = _common_depth(chains)
+            if len(chains[0]) == depth + 1 and chains[0][depth] is not chains[1][depth]:
+                raise UnclearError(second.site.node.lineno, "instrument.stepped-twice")
 
 
 def _require_step_with_clip(update: Update, clips: Sequence[Site]) -> None:

@@ -45,6 +45,8 @@ _IMPORTS = re.compile(
 )
 """Statements that import something."""
 _DEVICES = re.compile(r"cuda|npu|gpu|accelerat|fabric|deepspeed|xpu|\bmps\b|\brank")
+_SETS_GRADIENTS = re.compile(r"\.grad\s*=(?!=|\s*None\b)")
+"""Where gradients come from no `backward()`, so that what computes their loss is not seen."""
 _STEP = "    "
 
 
@@ -79,6 +81,9 @@ class MixedPrecision:
         if dtype == "float16" and (changed := _GRADIENTS.search(text)):
             line = text.count("\n", 0, changed.start()) + 1
             raise UnclearError(line, "instrument.gradients-by-hand", code=changed[0])
+        if sets := _SETS_GRADIENTS.search(text):
+            line = text.count("\n", 0, sets.start()) + 1
+            raise UnclearError(line, "instrument.unclear-loss")
         if training.runs:
             line = training.runs[0].site.node.lineno
             raise UnclearError(line, "instrument.precision-of-library")
