@@ -471,25 +471,26 @@ def test_the_default_tensor_type_becomes_a_default_device_in_words() -> None:
 
 
 # A device is known by its constant: the constant is changed where it serves as a device alone, and
-# the use is reported, without a fix, where the constant is only a part.
+# the use is reported, without a fix, where the constant is only a part. There the constant is asked
+# for.
 CONSTANTS = [
     'NAME = ⟦NPU110:"cuda"⟧\nx.to(NAME)',
     'class C:\n    NAME = ⟦NPU110:"cuda"⟧\nx.to(C.NAME)',
     'def f(name=⟦NPU110:"cuda"⟧):\n    x.to(name)',
-    'PREFIX = "cuda"\nx.to(⟦NPU110:f"{PREFIX}:{i}"⟧)',
-    'PREFIX = "cuda"\nx.to(⟦NPU110:PREFIX + ":0"⟧)',
-    'PREFIX = "cuda"\nx.to(⟦NPU110:"%s:%d" % (PREFIX, 3)⟧)',
-    'PREFIX = "cuda"\nx.to(⟦NPU110:"{}:{}".format(PREFIX, 3)⟧)',
-    'class C:\n    P = "cuda"\nx.to(⟦NPU110:f"{C.P}:{i}"⟧)',
-    'class C:\n    P = "cuda"\n    def f(self):\n        x.to(⟦NPU110:self.P + ":0"⟧)',
-    'def f(p="cuda"):\n    x.to(⟦NPU110:"%s:%d" % (p, 3)⟧)',
+    'PREFIX = ⟦NPU110:"cuda"⟧\nx.to(⟦NPU110:f"{PREFIX}:{i}"⟧)',
+    'PREFIX = ⟦NPU110:"cuda"⟧\nx.to(⟦NPU110:PREFIX + ":0"⟧)',
+    'PREFIX = ⟦NPU110:"cuda"⟧\nx.to(⟦NPU110:"%s:%d" % (PREFIX, 3)⟧)',
+    'PREFIX = ⟦NPU110:"cuda"⟧\nx.to(⟦NPU110:"{}:{}".format(PREFIX, 3)⟧)',
+    'class C:\n    P = ⟦NPU110:"cuda"⟧\nx.to(⟦NPU110:f"{C.P}:{i}"⟧)',
+    'class C:\n    P = ⟦NPU110:"cuda"⟧\n    def f(self):\n        x.to(⟦NPU110:self.P + ":0"⟧)',
+    'def f(p=⟦NPU110:"cuda"⟧):\n    x.to(⟦NPU110:"%s:%d" % (p, 3)⟧)',
     "x.to(⟦NPU110:f\"{'cuda'}:{i}\"⟧)",
     'x.to(⟦NPU110:"%s:%d" % ("cuda", 1)⟧)',
     'PREFIX = "cpu"\nx.to(f"{PREFIX}:{i}")',
     'PREFIX = "npu"\nx.to(f"{PREFIX}:{i}")',
     'x.to(f"{prefix}:{i}")',
     'x.to("{}:{}".format(kind, i))',
-    'PREFIX = "cuda"\nlog(f"{PREFIX}:{i}")',
+    'PREFIX = ⟦NPU110:"cuda"⟧\nlog(f"{PREFIX}:{i}")',
 ]
 
 

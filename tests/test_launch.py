@@ -126,7 +126,6 @@ NOT_FOUND = [
     'os.system("python pretrain_gpt.py --distributed-backend nccl")',
     'text = "Start it by CUDA_VISIBLE_DEVICES=0 python a.py"',
     'execute("python a.py --backend nccl")',
-    'subprocess.run(["python", "a.py", "--name", "cuda"])',
     'subprocess.run(["which", "nvidia-smi"])',
     'os.system("ASCEND_RT_VISIBLE_DEVICES=0 python a.py --device npu")',
     "CUDA_VISIBLE_DEVICES = 0",

@@ -18,6 +18,9 @@ CUDA_ONLY = [
     *("diff-gaussian-rasterization", "diff-surfel-rasterization", "GPUtil>=1.4", "SparseConvNet"),
     *("faiss-gpu", "faiss-gpu-cu12", "dgl-cu118", "cuml-cu12", "jax[cuda12]", "jax[cuda12_pip]"),
     *("jaxlib==0.4.20+cuda12.cudnn89", "transformer-engine[pytorch]"),
+    *("unsloth[cu121]==2024.8", "autoawq>=0.2", "nvidia-dali", "knn_cuda", "pointops", "eetq"),
+    *("tensorflow-gpu==2.4", "paddlepaddle-gpu", "mxnet-cu112", "nvidia-ml-py"),
+    *("git+https://code.example.org/fundamentalvision/Pointnet2.git", "third_party/pointops"),
     *("grouped_gemm", "flashinfer-python", "nvidia-dali-cuda120"),
     *("torch_sparse==0.6.18+pt21cu118", "mmcv-full==1.7.0+torch1.13cu117", "dgl==1.1.2+cu118"),
     *("torch==2.1.0+cu118", "torchvision==0.16.0+cu118", "xformers==0.0.22+cu118"),
@@ -40,10 +43,12 @@ WITH_ANOTHER_BUILD = [
 PLAIN = [
     *("torch==2.1.0", "torch", "torch==2.1.0+cpu", "deepspeed", "accelerate", "transformers"),
     *("faiss-cpu", "onnxruntime", "mamba", "triton-ascend", "vllm-ascend", "torch-npu==2.1.0"),
-    *("tensorflow-gpu==2.4", "jax[cpu]", "jax", "bitsandbytes-npu-beta", "flash-attn-npu"),
-    *("mxnet-cu112", "paddlepaddle-gpu", "apex-legends", "cudaq", "tritonclient[all]", "spconv"),
+    *("tensorflow==2.4", "jax[cpu]", "jax", "bitsandbytes-npu-beta", "flash-attn-npu"),
+    *("mxnet", "paddlepaddle", "apex-legends", "cudaq", "tritonclient[all]", "spconv"),
     *("git+https://code.example.org/huggingface/peft", "submodules/utils", "./cuda/helpers"),
-    *("mmcv-full==1.7.0", "dgl", "onnxruntime-cann", "cupyx-docs", "torch>=2.1,<2.9"),
+    *("mmcv-full==1.7.0", "onnxruntime-cann", "cupyx-docs", "torch>=2.1,<2.9", "dgl-life"),
+    *("kornia", "einops", "timm", "open3d", "trimesh", "ninja", "numba", "pykeops-io", "warp"),
+    *("torch-fidelity", "lightning", "codecarbon", "gpytorch", "tensorboard", "kernels-mixer"),
 ]
 IN_FILES = [
     ("requirements.txt", "⟦%s⟧\nnumpy"),

@@ -140,7 +140,7 @@ SHELL = [
     "uv pip install --no-build-isolation-package flash-attn --no-cache ⟦NPU905:flash-attn⟧",
     "case $1 in\n  cu118) export CUDA_HOME=/x ;;\n  *) ⟦NPU906:nvidia-smi⟧ ;;\nesac",
     "python train.py ⟦NPU605:--load_in_8bit⟧ ⟦NPU605:--use_8bit_adam⟧ --seed 1",
-    "CUDA=cu102\npip install torch-scatter -f ⟦NPU905:https://a.example.org/whl/torch-1.9+${CUDA}.html⟧",
+    "CUDA=cu102\npip install ⟦NPU606:torch-scatter⟧ -f ⟦NPU905:https://a.example.org/whl/torch-1.9+${CUDA}.html⟧",
     "WORLD_SIZE=$(($SLURM_NNODES * $⟦NPU903:SLURM_GPUS_ON_NODE⟧))",
     "python train.py ⟦NPU605:--quantization_bit 8⟧ ⟦NPU605:--load_8bit⟧",
     "python train.py ⟦NPU605:--load_in_8bit True⟧ --optim ⟦NPU605:paged_adamw_8bit⟧",
@@ -150,7 +150,7 @@ SHELL = [
 ]
 
 NOT_SHELL = [
-    "BUILD=cpu\npip install torch-scatter -f https://a.example.org/whl/torch-2.1+${BUILD}.html",
+    "BUILD=cpu\npip install torch-sputnik -f https://a.example.org/whl/torch-2.1+${BUILD}.html",
     "python train.py --load_in_8bit False --tf32 True --optim adamw_torch",
     "torchrun pretrain_gpt.py --use-flash-attn --tensor-model-parallel-size 2",
     "# export CUDA_VISIBLE_DEVICES=0",

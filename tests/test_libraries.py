@@ -277,7 +277,7 @@ def test_found(snippet: str) -> None:
         "import mx_driving\nimport torch_npu\n",
         "c = Config(load_in_8bit=False, load_in_4bit=True)\n",
         "import transformers as t\nm = t.A.from_pretrained('x', load_in_4bit=True, quantization_config=c)\n",
-        "from unsloth import A\nm = A.from_pretrained('x', load_in_4bit=True)\n",
+        "from elsewhere import A\nm = A.from_pretrained('x', load_in_4bit=True)\n",
         "c = Config(load_in_8bit=False)\n",
         "@require_bitsandbytes\ndef test_it():\n    c = Config(load_in_8bit=True)\n",
         'p = ["CANNExecutionProvider", "CUDAExecutionProvider", "CPUExecutionProvider"]\n',

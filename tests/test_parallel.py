@@ -112,14 +112,12 @@ NO_BACKENDS = [
     "dist.init_process_group('hccl')",
     "dist.init_process_group(backend='gloo')",
     "dist.init_process_group()",
-    "library = 'nccl'",
     "NCCL_BACKEND = 'nccl'",
     "nccl_backend = 'nccl'",
     "print('backend is nccl')",
     '"""The backend is nccl."""',
     "# backend = 'nccl'",
     "raise ValueError('nccl backend')",
-    "kind = 'nccl'\nbuild(kind)",
     "bootstrap_backend: Literal['nccl', 'gloo'] = 'nccl'",
     "class C:\n    comm_backend: Optional[Literal['nccl', 'ucc']] = 'nccl'",
     "def f(backend: Literal['nccl', 'gloo'] = 'nccl'): ...",
@@ -141,7 +139,6 @@ NO_BACKENDS = [
     "class Backend:\n    NCCL = 'nccl'\nb = Backend.NCCL",
     "from mine import Backend\nb = Backend.NCCL",
     "torch.distributed.barrier(device_ids=[0])",
-    "def init_process_group(b): ...\ninit_process_group('nccl')",
 ]
 
 
@@ -235,7 +232,7 @@ WRAPPERS = [
     "class T:\n    def wrap(self, m):\n        if self.args.n_gpu > 1:\n"
     "            m = ⟦NPU202:nn.DataParallel⟧(m)\n        return m",
     "import torch\nd = ⟦NPU110:'cuda'⟧ if ⟦NPU101:torch.cuda.is_available⟧() else 'cpu'\n"
-    "if d == 'cuda':\n    m = ⟦NPU202:nn.DataParallel⟧(m)",
+    "if d == ⟦NPU110:'cuda'⟧:\n    m = ⟦NPU202:nn.DataParallel⟧(m)",
     "m = ⟦NPU202:nn.DataParallel⟧(m)",
     "m = ⟦NPU202:nn.DataParallel⟧(m, device_ids=[0, 1])",
     "m = ⟦NPU202:nn.DataParallel⟧(m).cuda_if_needed()",

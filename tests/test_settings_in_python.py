@@ -11,6 +11,10 @@ FOUND = {
     "by an assignment": "⟦NPU902:config.use_flash_attn = True⟧",
     "by a default": "def build(⟦NPU902:use_flash_attention=True⟧):\n    pass",
     "by a field": "class Options:\n    ⟦NPU902:use_flash_attn: bool = True⟧",
+    "by a field of pydantic": ('class C(M):\n    optim: str = Field(⟦NPU605:"paged_adamw_32bit"⟧)'),
+    "by a field of a data class": (
+        'class C:\n    optim: str = field(default=⟦NPU605:"paged_adamw_8bit"⟧)'
+    ),
     "by an option": 'add_argument("--optim", default=⟦NPU605:"paged_adamw_8bit"⟧)',
     "one of two": 'TrainingArguments(optim=⟦NPU902:"adamw_apex_fused"⟧ if apex else "adamw_torch")',
     "a member of an enumeration": (

@@ -6,9 +6,10 @@ from itertools import pairwise
 from types import FrameType
 from typing import Any
 
+import pytest
 import torch
 
-from helpers import CATALOGUE
+from helpers import CATALOGUE, findings
 from npulens.analysis import analyze_shapes
 from npulens.text.document import Document
 
@@ -213,3 +214,31 @@ def test_a_loop_over_layers_is_as_long_as_the_model() -> None:
         if each.hotspot.rule == "growing-tensor"
     ]
     assert grown == [13]
+
+
+ONE_TURN = """
+import torch
+
+
+def forward(x, n):
+    pose = x
+    for step in range(n):
+        if TEST:
+            pose = torch.cat((pose, pose), dim=0)
+        x = x + pose.sum()
+    return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "grows"),
+    [
+        ("step == 0", False),
+        ("flag and step == 0", False),
+        ("step != 0", True),
+        ("flag == 0", True),
+    ],
+)
+def test_what_one_turn_of_a_loop_joins_does_not_grow(test: str, *, grows: bool) -> None:
+    found = findings(ONE_TURN.replace("TEST", test))
+    assert any(finding.rule.code == "NPU809" for finding in found) is grows

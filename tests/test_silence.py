@@ -71,8 +71,20 @@ REASONS = {
     "@custom_fwd\ndef forward(x):\n    cuda.synchronize()": "reported-at-import",
     "from torch.utils.cpp_extension import load\nbuild = load": "reported-at-import",
     "import torch.backends.cudnn as cudnn": "no-effect",
-    "y = upfirdn(x, impl='cuda')": "own-word",
-    "if self.backend == 'cuda':\n    pass": "own-word",
+    "y = upfirdn(x, impl='cuda')\nif impl == 'ref':\n    pass": "own-word",
+    "KINDS = ('ref', 'cuda')": "own-word",
+    "def kind() -> Literal['io', 'cuda']:\n    return 'cuda'": "own-word",
+    "def kind(fast):\n    if fast:\n        return 'cuda'\n    return 'plain'": "own-word",
+    "name = 'ref' if slow else 'cuda'": "own-word",
+    "state['cuda'] = 1": "own-word",
+    "if 'cuda' in state:\n    put(state['cuda'])": "own-word",
+    "state = config.get('cuda')": "own-word",
+    "if hasattr(batch, 'cuda'):\n    pass": "own-word",
+    "sources = os.path.join('ext', 'cuda')": "own-word",
+    "sources = here / 'cuda'": "own-word",
+    "def f(x, kind: Literal['cpu', 'cuda']):\n    pass": "type-only",
+    "def f(graph):\n    for node in graph.findAllNodes('prim::Constant'):\n"
+    "        if str(node['value']).startswith('cuda'):\n            pass": "no-effect",
     "def f(m):\n    layers = (torch.nn.Linear, torch.nn.TransformerEncoder)\n"
     "    return isinstance(m, layers)": "type-only",
     "ok = isinstance(m, torch.nn.TransformerEncoder)": "type-only",
@@ -86,7 +98,149 @@ REASONS = {
     "from apex import amp\nmodel = amp.initialize(model)": "reported-at-use",
     "import os\nlevel = os.environ.get('NCCL_DEBUG')": "no-effect",
     "TABLE = {'cuda': 'cuda:0', 'npu': 'npu:0'}": "npu-way-beside",
+    "if hasattr(torch.nn.functional, 'scaled_dot_product_attention'):\n    kind = 'sdpa'\n"
+    "else:\n    import xformers.ops\n    kind = 'other'\n"
+    "def f(q):\n    return xformers.ops.memory_efficient_attention(q, q, q)": "older-torch",
+    "try:\n    from apex import amp\nexcept ImportError:\n    amp = None\n"
+    "def f(loss, optimizer):\n    with amp.scale_loss(loss, optimizer) as scaled:\n"
+    "        scaled.backward()": "fallback",
 }
+
+UNKNOWN = (
+    "library = 'nccl'",
+    "kind = 'nccl'\nbuild(kind)",
+    "def init_process_group(b): ...\ninit_process_group('nccl')",
+    "y = upfirdn(x, impl='cuda')",
+    "if self.mode == 'cuda':\n    pass",
+    "if v != 'cuda':\n    pass",
+    "MARKS = ('cuda error', 'nccl')",
+    "seen.append(('cuda', 2))",
+    "assert seen == ['cuda', 'mamba']",
+    "KNOWN = ('cuda', 'xpu', 'mps')",
+    "class Settings:\n    kind: Literal['auto', 'cuda']",
+    "@torch.library.custom_op('a::b', device_types='cuda')\ndef f(x):\n    pass",
+    "name = 'gpu' if old else 'cuda'",
+    "if 'cuda' in text:\n    pass",
+    "subprocess.run(['python', 'a.py', '--name', 'cuda'])",
+)
+
+
+@pytest.mark.parametrize("source", UNKNOWN)
+def test_a_word_that_nothing_explains_is_a_question(source: str) -> None:
+    judged = judge(Document("a.py", f"import torch\n{source}\n"), CATALOGUE, Target())
+    assert [finding.effective_severity.value for finding in judged.findings] == ["info"]
+    assert not judged.settled
+
+
+def test_the_card_beside_the_host_is_no_other_device() -> None:
+    check(
+        "import torch\n"
+        "KINDS = {'cpu': ⟦NPU502:torch.profiler.ProfilerActivity.CPU⟧,"
+        " 'cuda': ⟦NPU502:torch.profiler.ProfilerActivity.CUDA⟧}\n"
+    )
+    check("import torch\nways = {'cuda': torch.cuda.synchronize, 'mps': torch.mps.synchronize}\n")
+
+
+def test_what_takes_the_place_of_a_class_leaves_that_where_it_is_missing() -> None:
+    taken = code(
+        """
+        from torch import nn
+
+
+        class Norm(nn.Module):
+            pass
+
+
+        try:
+            from apex.normalization import FusedRMSNorm
+
+            Norm = FusedRMSNorm
+        except ImportError:
+            pass
+        """
+    )
+    found = judge(Document("a.py", taken), CATALOGUE, Target()).findings
+    assert [finding.rule.code for finding in found] == ["NPU613"]
+    alone = taken.replace("class Norm", "class Other")
+    found = judge(Document("a.py", alone), CATALOGUE, Target()).findings
+    assert [finding.rule.code for finding in found] == ["NPU603"]
+
+
+def test_a_release_of_cuda_that_is_only_recorded_is_information() -> None:
+    severities = {
+        "row = {'cuda': torch.version.cuda}": "info",
+        "row['cuda'] = str(torch.version.cuda)": "info",
+        "release = torch.version.cuda": "warning",
+        "row = {'cuda': float(torch.version.cuda)}": "warning",
+    }
+    for source, severity in severities.items():
+        document = Document("a.py", f"import torch\n{source}\n")
+        (finding,) = judge(document, CATALOGUE, Target()).findings
+        assert finding.effective_severity.value == severity
+
+
+def test_random_numbers_for_no_device() -> None:
+    check("import torch\nwith torch.random.fork_rng(devices=[]):\n    pass\n")
+    check("import torch\nwith ⟦NPU501:torch.random.fork_rng⟧(devices=[0]):\n    pass\n")
+
+
+def test_names_of_cases_are_text() -> None:
+    cases = "@pytest.mark.parametrize('host', [True, False], ids=['cpu', 'cuda'])"
+    assert reasons(f"import torch\n{cases}\ndef test_it(host):\n    pass\n") == [
+        (2, "NPU110", "text")
+    ]
+
+
+def test_a_file_of_computed_figures_is_a_record() -> None:
+    figures = [f"0.123456789{number}" for number in range(5)]
+    for count, settled in ((5, True), (4, False)):
+        text = json.dumps({"device": "cuda", "figures": [float(f) for f in figures[:count]]})
+        judged = judge(Document("a.json", text), CATALOGUE, Target())
+        assert bool(judged.settled) is settled
+        assert bool(judged.findings) is not settled
+
+
+def test_a_word_of_a_command_is_told_once() -> None:
+    check("import torch\narguments = parse(['--epochs', '3', '--device', '⟦NPU902:cuda⟧'])\n")
+    assert not reasons("import torch\narguments = parse(['--device', 'cuda'])\n")
+
+
+TURN = """import torch
+import torch.nn.functional as F
+
+
+def turned(x, theta):
+    grid = F.affine_grid(theta, x.size())WHERE
+    return F.grid_sample(x, grid)
+"""
+
+
+@pytest.mark.parametrize(
+    ("where", "settled"), [("", True), (".to(x.device)", False), (".to(device='cpu')", True)]
+)
+def test_data_are_prepared_on_the_host_unless_a_function_follows_a_device(
+    where: str, *, settled: bool
+) -> None:
+    document = Document("training/augment.py", TURN.replace("WHERE", where))
+    judged = judge(document, CATALOGUE, Target(torch_version=(2, 6)))
+    assert any("grid_sample" in f.message("en") for f in judged.findings) is not settled
+    assert {f.settlement.reason for f in judged.settled if f.settlement} == (
+        {"file-role"} if settled else set()
+    )
+
+
+def test_the_shim_answers_no_question() -> None:
+    source = "from torch_npu.contrib import transfer_to_npu\nsend(x, transport='nccl')\n"
+    judged = judge(Document("a.py", f"import torch\n{source}"), CATALOGUE, Target())
+    assert [finding.rule.code for finding in judged.findings] == ["NPU201"]
+
+
+def test_keys_of_a_table_that_devices_are_looked_up_in_are_devices() -> None:
+    table = """KERNELS = {"cpu": plain, ⟦NPU110:"cuda"⟧: quick}"""
+    check(f"import torch\n{table}\nrun = KERNELS[x.device.type]\n")
+    check(f"import torch\n{table}\nrun = KERNELS.get(device, plain)\n")
+    names = """NAMES = {"cpu": "host", "cuda": "card"}"""
+    check(f"import torch\n{names}\nprint(NAMES['cpu'])\n")
 
 
 @pytest.mark.parametrize("source", REASONS)

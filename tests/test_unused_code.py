@@ -154,7 +154,36 @@ PROJECTS_OF_FUNCTIONS = {
     "asked by a name": ({"b.py": "f = getattr(args, kind)\n"}, WAIT),
     "a package": ({"setup.py": "setup(name='moves')\n"}, set()),
     "settings of a tool alone": ({"setup.cfg": "[flake8]\nmax-line-length = 99\n"}, WAIT),
-    "another of that name": ({"c.py": "def tried():\n    pass\n"}, WAIT - {"tried", "deeper"}),
+    "another of that name": ({"c.py": "def tried():\n    pass\n"}, WAIT),
+    "two methods of one name": (
+        {"c.py": "class Other:\n    def step_before(self):\n        pass\n"},
+        WAIT - {"step_before"},
+    ),
+    "its use is a comment": ({"c.py": "# moves.tried(1)\nrun()\n"}, WAIT),
+    "imported alone": ({"c.py": "from moves import (\n    tried,\n)\n\nrun()\n"}, WAIT),
+    "imported by another name": (
+        {"c.py": "from moves import tried as t\n\nt(1)\n"},
+        WAIT - {"tried", "deeper"},
+    ),
+    "imported and called in one line": (
+        {"c.py": "from moves import tried; tried(1)\n"},
+        WAIT - {"tried", "deeper"},
+    ),
+    "methods called by a name": (
+        {"b.py": "class Runs:\n    def run(self, kind):\n        getattr(self, kind)()\n"},
+        WAIT - {"step_before", "guess"},
+    ),
+    "layers chosen by a name": (
+        {"b.py": "import torch.nn as nn\n\nlayer = getattr(nn, args.kind)(3)\n"},
+        WAIT,
+    ),
+    "models chosen by a name": (
+        {"b.py": "from torchvision import models\n\nmodel = models.__dict__[args.arch]()\n"},
+        WAIT,
+    ),
+    "a plain name with a default": ({"b.py": "f = getattr(moves, 'a', lambda: 1)()\n"}, WAIT),
+    "a method called eval": ({"b.py": "class Net:\n    def eval(self):\n        pass\n"}, WAIT),
+    "evaluated": ({"b.py": "model = eval(args.model)\n"}, set()),
     "one of that name, used": (
         {"c.py": "from lib import tried\n\ntried()\n"},
         WAIT - {"tried", "deeper"},

@@ -22,6 +22,7 @@ from npulens.checks.intent.optional_imports import without_handled_imports
 from npulens.checks.intent.own_devices import outside_of_own_devices
 from npulens.checks.intent.refused_libraries import open_refused
 from npulens.checks.intent.scripted_functions import without_plain_scripts
+from npulens.checks.intent.told_elsewhere import with_true_places
 from npulens.checks.intent.type_only_imports import without_types_only
 from npulens.checks.intent.unused_code import with_unused_code, without_unused_advice
 from npulens.checks.module_wide.module_wide_findings import module_wide_findings
@@ -273,7 +274,8 @@ def _python_findings(
     reported = _without_reported_shapes(ledger.open, document.text)
     guard = EditGuard(document.text, triggers)
     reported = guard.guarded(all_expecting(reported, document.text))
-    return Judgement(with_line_endings(reported, document.text), ledger.settled)
+    settled = with_true_places(ledger.settled, reported, module)
+    return Judgement(with_line_endings(reported, document.text), settled)
 
 
 def _command_findings(

@@ -1,11 +1,13 @@
 """Reads rule files, checks them, and makes them a catalogue. See `docs/rule-format.md`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
-from npulens.catalog.model import Rule
+from npulens.catalog.messages import about, message
+from npulens.catalog.model import Applicability, Rule
 from npulens.catalog.native_table import native_table, read_verified
 from npulens.catalog.npu_releases import npu_releases
 from npulens.catalog.npu_tables import MembersEntry, NpuTable, SignatureEntry
@@ -22,6 +24,7 @@ from npulens.catalog.sections import (
     NPU_RELEASES,
     NPU_VARIABLES,
     OPERATORS,
+    PACKAGES,
     PARAMETERS,
     PLAIN,
     SIGNATURES,
@@ -45,6 +48,10 @@ from npulens.catalog.tables import (
 from npulens.catalog.verdict_tables import read_conditions
 
 __all__ = ["CatalogueError", "load_catalogue", "rules_folder", "with_verified_names"]
+
+
+_NOT_A_FOLDER = "(?!/).*"
+"""Any requirement; a name with a path behind it is a folder."""
 
 
 def load_catalogue(extra_files: Sequence[Path] = ()) -> Catalogue:
@@ -83,6 +90,7 @@ def _read(folder: Path, extra_files: Sequence[Path]) -> Catalogue:
     operators: dict[str, OperatorEntry] = {}
     suite: dict[str, list[SuiteEntry]] = {}
     suite_names: list[SuiteNames] = []
+    packages = _packages(files, rules, libraries)
     for file in files:
         for fields in file.entries(LIBRARIES, rules):
             libraries[fields["symbol"]] = SymbolEntry(**fields)
@@ -117,14 +125,78 @@ def _read(folder: Path, extra_files: Sequence[Path]) -> Catalogue:
         patterns=read_pattern_files(patterns),
         calls={name: tuple(entries.values()) for name, entries in calls.items()},
         plain=frozenset(f["symbol"] for file in files for f in file.checked(PLAIN)),
+        packages=frozenset(name for each in packages for name in each.name.split("|")),
         launch={
-            place: tuple(entry for entry in launch.values() if place in _places(entry))
+            place: tuple(each for each in (*launch.values(), *packages) if place in _places(each))
             for place in Place
         },
         operators=operators,
         npu=_npu_table(files, rules),
         conditions=read_conditions(folder),
         suite=SuiteTable({name: tuple(of) for name, of in suite.items()}, suite_names),
+    )
+
+
+def _packages(
+    files: Sequence[RuleFile], rules: dict[str, Rule], libraries: dict[str, SymbolEntry]
+) -> list[LaunchEntry]:
+    """The entries for requests of packages; those for imports are added to the libraries.
+
+    One entry says both, so that an import and a line of requirements cannot differ.
+    """
+    packages = []
+    for file in files:
+        for fields in file.entries(PACKAGES, rules):
+            libraries |= {entry.symbol: entry for entry in _imports(fields)}
+            if fields["names"]:
+                packages.append(_request(fields, rules, file.label))
+    return packages
+
+
+def _imports(fields: Mapping[str, Any]) -> Iterator[SymbolEntry]:
+    """The entries for what is imported of a package."""
+    for module in fields["modules"]:
+        yield SymbolEntry(
+            symbol=module,
+            rule=fields["rule"],
+            becomes=None,
+            fix=Applicability.MANUAL,
+            since=None,
+            shimmed=False,
+            severity=fields["severity"],
+            note=fields["note"],
+            source=fields["source"],
+        )
+
+
+def _request(fields: Mapping[str, Any], rules: Mapping[str, Rule], label: str) -> LaunchEntry:
+    """The entry for requirements of a package, under the rule that its rule names for them.
+
+    Raises:
+        CatalogueError: There is no rule of that name.
+    """
+    rule: Rule = fields["rule"]
+    of_requests = rule if rule.requested is None else rules.get(rule.requested)
+    if of_requests is None:
+        problem = message("format.unknown-rule", name=rule.requested)
+        raise CatalogueError(about(f"{label}: rules {rule.name}", problem))
+    return LaunchEntry(
+        place=Place.PACKAGE,
+        name="|".join(fields["names"]),
+        value=_NOT_A_FOLDER,
+        rule=of_requests,
+        becomes=None,
+        fix=Applicability.MANUAL,
+        severity=fields["severity"],
+        note=fields["note"],
+        evidence=(),
+        unless=(),
+        beside=None,
+        without=None,
+        releases=(),
+        any_device=None,
+        chooses=None,
+        source=fields["source"],
     )
 
 

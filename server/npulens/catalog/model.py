@@ -140,6 +140,8 @@ class Rule:
         once: Within what further findings say nothing new, `None` if each counts.
         settled_by: What else than a condition settles its findings.
         library: What it says of a library, `None` if it is about something else.
+        requested: The name of the rule for a request to install such a library, `None` if it is
+            this one.
         absent: When code stops that needs what is found, since the NPU has nothing in its place:
             `None` if it does not. A safe fix mends that, too.
         by_hand: Somebody has to write code, whatever the severity.
@@ -167,6 +169,7 @@ class Rule:
     once: Once | None = None
     settled_by: tuple[SettledBy, ...] = ()
     library: LibraryState | None = None
+    requested: str | None = None
     absent: Absent | None = None
     by_hand: bool = False
     unread: bool = False

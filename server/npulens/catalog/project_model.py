@@ -79,6 +79,7 @@ class ExtensionFacts:
         registered: Those that they register with PyTorch, as `namespace.name`.
         names: The modules themselves, by the package or module that they are taken from.
         foreign: Modules from elsewhere that are for CUDA by their name.
+        likely: Modules from elsewhere that are compiled, by their name.
         beside_cuda: Paths of C++ sources that are compiled together with CUDA files.
         settled_sources: Paths of C++ and CUDA sources of which nothing is reported: a builder for
             the NPU replaces them, or another copy of them is reported.
@@ -89,6 +90,7 @@ class ExtensionFacts:
     registered: frozenset[str] = frozenset()
     names: frozenset[tuple[str, str, ExtensionName]] = frozenset()
     foreign: frozenset[str] = frozenset()
+    likely: frozenset[str] = frozenset()
     beside_cuda: frozenset[str] = frozenset()
     settled_sources: frozenset[str] = frozenset()
     is_for_host: bool = False
@@ -187,6 +189,6 @@ class ProjectFacts:
         extensions = self.extensions
         modules = {module for module, _ in extensions.operators if module}
         modules |= {name for _, name, _ in extensions.names}
-        modules |= extensions.foreign
+        modules |= extensions.foreign | extensions.likely
         modules |= {n for _, n, known in self.members.libraries if not known.is_of_pytorch}
         return frozenset(modules | {name.partition(".")[0] for name in extensions.registered})

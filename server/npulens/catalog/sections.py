@@ -104,6 +104,7 @@ RULES = Section(
         "once": one_of(Once),
         "settled-by": list_of(one_of(SettledBy), "format.settlements"),
         "library": one_of(LibraryState),
+        "requested": read_kebab_case,
         "absent": one_of(Absent),
         "by-hand": read_flag,
         "unread": read_flag,
@@ -124,6 +125,7 @@ RULES = Section(
         "once": None,
         "settled-by": (),
         "library": None,
+        "requested": None,
         "absent": None,
         "by-hand": False,
         "unread": False,
@@ -159,6 +161,19 @@ SYMBOLS = Section(
     },
 )
 LIBRARIES = replace(SYMBOLS, name="libraries")
+PACKAGES = Section(
+    "packages",
+    ("modules", "names"),
+    {
+        "modules": list_of(read_qualified_name, "format.qualified-names"),
+        "names": list_of(read_kebab_case, "format.names"),
+        "rule": read_string,
+        "severity": read_severity,
+        "note": read_localized,
+        "source": read_string,
+    },
+    {"modules": (), "names": (), "severity": None, "note": None},
+)
 PLAIN = Section(
     "plain", ("symbol",), {"symbol": read_qualified_name, "source": read_string}, defaults={}
 )
@@ -432,6 +447,7 @@ SECTIONS = (
     RULES,
     SYMBOLS,
     LIBRARIES,
+    PACKAGES,
     PLAIN,
     METHODS,
     PARAMETERS,

@@ -305,6 +305,8 @@ class Catalogue:
     """By qualified name of the callable, in the order in which they are tried."""
     plain: frozenset[str] = frozenset()
     """What is in such a package and needs nothing of it that the NPU lacks."""
+    packages: frozenset[str] = frozenset()
+    """By which names such packages are requested, as far as these are plain words."""
     launch: Mapping[Place, tuple[LaunchEntry, ...]] = field(default_factory=dict)
     """By the place of the entry."""
     patterns: tuple[PatternSource, ...] = ()
@@ -320,7 +322,10 @@ class Catalogue:
     missing_libraries: frozenset[str] = field(init=False)
     """The roots of packages that cannot be imported where there is no CUDA."""
     optional_libraries: frozenset[str] = field(init=False)
-    """These, and those with a build for the NPU, or without any statement on one."""
+    """These, and those with a build for the NPU, or without any statement on one.
+
+    By the names of their requests, too: `is_flash_linear_attention_available()` asks for `fla`.
+    """
     library_words: frozenset[str] = field(init=False)
     """The roots of all packages of `libraries`, and the names of their methods."""
     triggers: frozenset[str] = field(init=False)
@@ -389,7 +394,8 @@ class Catalogue:
         object.__setattr__(self, "missing_libraries", frozenset(missing))
         optional = (n for n, e in self.libraries.items() if e.rule.library in _OPTIONAL)
         roots = frozenset(name for name in optional if "." not in name)
-        object.__setattr__(self, "optional_libraries", roots)
+        requested = (name.replace("-", "_") for name in self.packages)
+        object.__setattr__(self, "optional_libraries", roots.union(requested))
         of_methods = (name for name, method in self.methods.items() if method.is_of_library)
         all_roots = (name.partition(".")[0] for name in self.libraries)
         object.__setattr__(self, "library_words", frozenset([*all_roots, *of_methods]))
@@ -428,6 +434,9 @@ _OTHER_WORDS = (
     *("nvidia", "SBATCH", "srun", "gres", "submitit", "torchrun", "slurm_", "gpus_per_node"),
     *("sbatch", "bsub", "BSUB", "j_exclusive", "gmodel", "gmem"),
     *("install_requires", "extras_require", "setup_requires", "INSTALL_REQUIRES"),
+    *("requirements", "REQUIREMENTS", "requires", "extras", "dependencies", "pip", "conda"),
+    *("nvmlInit", "nvmlDeviceGetCount", "nvmlDeviceGetHandleByIndex", "nvmlShutdown"),
+    *("nvmlDeviceGetMemoryInfo", "nvmlDeviceGetUtilizationRates", "nvmlDeviceGetName"),
     *("num_gpus", "num_gpus_per_worker", "num_gpus_per_env_runner", "resources_per_trial"),
     *("accelerator", "float64", "double", "cdouble", "complex128"),
     *("flash_attn", "use_flash_attn", "enable_flash_attn", "flash_attention"),

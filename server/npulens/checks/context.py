@@ -55,6 +55,8 @@ class NodeNotes:
         mentions: What runs nothing at its place, such as names of types, each with the reason.
         annotations: Annotations, unions that represent one, and parts of a profiler of the host.
         inner_sums: Sums that are the beginning of longer ones.
+        own_words: Words that are no devices by what is around them, each with the reason.
+        device_tables: Tables in which a device is looked up.
         scaling: Calls that clip scaled gradients, with their fixes, and casts without a scaler,
             which have none (`None`).
     """
@@ -63,6 +65,8 @@ class NodeNotes:
     mentions: dict[ast.AST, str] = field(default_factory=dict)
     annotations: set[ast.expr] = field(default_factory=set)
     inner_sums: set[ast.AST] = field(default_factory=set)
+    own_words: dict[ast.AST, str] = field(default_factory=dict)
+    device_tables: set[ast.AST] = field(default_factory=set)
     scaling: dict[ast.AST, tuple[Fix, ...] | None] = field(default_factory=dict)
 
 

@@ -301,6 +301,9 @@ def report_composed(
         if isinstance(value, Literal) and word.composed.match(value.text):
             replacement = value.text.replace(word.old, word.new, 1)
             context.report(rule, context.span(node), value.text, [], replacement=replacement)
+            context.reported.spans.update(
+                context.span(part) for part in nodes_below(node) if isinstance(part, ast.Constant)
+            )
             return
 
 
@@ -405,17 +408,20 @@ def report_likely(
     scope: Scope,
     context: Context,
     note: LocalizedText | None = None,
+    *,
+    is_patched: bool = True,
 ) -> None:
     """Report the word as information, where it means a device very likely or for some only.
 
-    If no note is given, it says that the receiver is not known.
+    If no note is given, it says that the receiver is not known. What is not even known to be a
+    device is not patched by `transfer_to_npu` either.
     """
     if not _matches(word.literal, node):
         return
     rule = context.catalogue.required(word.rule)
     note = note or message("check.unknown-receiver")
     finding = _Finding(word, rule, Applicability.UNSAFE, note, severity=Severity.INFO)
-    _report(node, finding, scope, context, context.by_shim())
+    _report(node, finding, scope, context, context.by_shim(is_patched))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,9 @@ from typing import NamedTuple
 from npulens.checks.device_words import last_identifier
 from npulens.syntax.bindings import with_defaults
 
+_OF_PYDANTIC = "Field"
+_FIELDS = frozenset({_OF_PYDANTIC, "field"})
+
 
 class Given(NamedTuple):
     """A setting: its name, the value, and the node that begins with the name."""
@@ -33,10 +36,20 @@ def given_settings(node: ast.AST) -> Iterator[Given]:
         for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
             name = last_identifier(target)
             if name:
-                yield Given(name, node.value, target)
+                yield Given(name, _default(node.value), target)
     elif isinstance(node, ast.arguments):
         for parameter, value in with_defaults(node):
             yield Given(parameter.arg, value, parameter)
+
+
+def _default(value: ast.expr) -> ast.expr:
+    """The default of a declared field: `optim: str = Field("adamw_8bit", description="...")`."""
+    if not isinstance(value, ast.Call) or last_identifier(value.func) not in _FIELDS:
+        return value
+    first = value.args[:1] if last_identifier(value.func) == _OF_PYDANTIC else []
+    named = [keyword.value for keyword in value.keywords if keyword.arg == "default"]
+    texts = (each for each in (*named, *first) if isinstance(each, ast.Constant))
+    return next((each for each in texts if isinstance(each.value, str)), value)
 
 
 def _of_call(node: ast.Call) -> Iterator[Given]:

@@ -6,6 +6,7 @@ from bisect import bisect_right, insort
 from collections.abc import Callable
 
 from npulens.syntax.scopes import Scope
+from npulens.syntax.values import Defined
 from npulens.syntax.walking import nodes_below
 from npulens.text.spans import Span
 from npulens.verdicts.conditions import Known, answer
@@ -51,15 +52,20 @@ class OptionalCode:
         return found.holds if found.reason == "fallback" else None
 
 
-def parts_with_other_way(node: ast.Try) -> list[ast.stmt]:
+def parts_with_other_way(node: ast.Try, scope: Scope) -> list[ast.stmt]:
     """What a `try` runs only if its imports succeed, where there is another way than these.
 
-    There is one if a handler binds something or returns, or a flag says that the imports succeeded.
-    A handler that only says that something is missing leaves no other way.
+    There is one if a handler binds something or returns, a flag says that the imports succeeded, or
+    what they bring takes the place of something. A handler that only says that something is
+    missing leaves no other way.
     """
     statements = [s for handler in node.handlers for s in handler.body]
     flags = map(_sets_flag, (*node.body, *node.orelse))
-    has_other_way = any(flags) or any(map(_gives_other_way, statements))
+    has_other_way = (
+        any(flags)
+        or any(map(_gives_other_way, statements))
+        or any(_takes_a_place(statement, node, scope) for statement in node.body)
+    )
     return tried_parts(node) if has_other_way else []
 
 
@@ -67,6 +73,24 @@ def _sets_flag(statement: ast.stmt) -> bool:
     """`HAS_APEX = True` beside an import."""
     value = statement.value if isinstance(statement, ast.Assign) else None
     return isinstance(value, ast.Constant) and value.value is True
+
+
+def _takes_a_place(statement: ast.stmt, node: ast.Try, scope: Scope) -> bool:
+    """`Norm = FusedNorm` where `class Norm` stands before the `try`."""
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Name):
+        return False
+    start = node.lineno, node.col_offset
+    bound = [
+        each
+        for target in statement.targets
+        if isinstance(target, ast.Name)
+        for each in scope.bound(target.id, start) or ()
+    ]
+    return any(
+        isinstance(each.binding.value, Defined)
+        and (each.scope is not scope or each.binding.place <= start)
+        for each in bound
+    )
 
 
 def _gives_other_way(statement: ast.stmt) -> bool:

@@ -18,7 +18,7 @@ from npulens.cli.options import (
     show_skipped_option,
     unsafe_option,
 )
-from npulens.cli.refusals import FAILURE, complain_of
+from npulens.cli.refusals import FAILURE, complain, complain_of, wrong_usage
 
 if TYPE_CHECKING:
     from npulens.cli.repair import Repair
@@ -37,6 +37,11 @@ error."""
 @click.command(cls=Command, epilog=_EPILOG)
 @click.argument("paths", nargs=-1)
 @unsafe_option
+@click.option(
+    "--merge-projections",
+    is_flag=True,
+    help="With --unsafe-fixes: one layer for the two that a fused SwiGLU or GEGLU joins.",
+)
 @click.option("--diff", is_flag=True, help="Change nothing; print a patch for `git apply`.")
 @dirty_option
 @settings_options
@@ -49,6 +54,7 @@ def fix(
     /,
     paths: tuple[str, ...],
     unsafe_fixes: bool,
+    merge_projections: bool,
     diff: bool,
     allow_dirty: bool,
     config: str | None,
@@ -70,13 +76,16 @@ def fix(
     from npulens.cli.repair import Repair
     from npulens.cli.skipped import Skipped
     from npulens.report.report_wording import changed_summary
-    from npulens.workspace.fixing.file_fixes import fix_safely, fix_unsafely
+    from npulens.workspace.fixing.file_fixes import MergingFixes, fix_safely, fix_unsafely
     from npulens.workspace.project.training_scripts import training_scripts
 
     paths = paths or (".",)
     chosen = settings(paths, config, options)
     project = find_project(paths, chosen, use_cache=False, force_exclude=force_exclude)
-    repair = Repair(project, fix_unsafely if unsafe_fixes else fix_safely, jobs)
+    if merge_projections and not unsafe_fixes:
+        raise wrong_usage("usage.merging-is-unsafe")
+    merging = MergingFixes(chosen.configuration) if merge_projections else fix_unsafely
+    repair = Repair(project, merging if unsafe_fixes else fix_safely, jobs)
     skipped = Skipped(chosen.language, show_skipped, project.not_read)
     if diff:
         context.exit(_print_patches(repair, skipped))
@@ -89,6 +98,7 @@ def fix(
     report = make_report("human", chosen.language, True)
     files, output = repair.write(allow_dirty), Output(None)
     code = show(files, report, output, total, skipped, last_words=last_words)
+    _complain_of_unmerged(repair)
     scripts = training_scripts(project.files, Path()) if repair.findings else []
     if scripts:
         name_next_step([os.path.relpath(path) for path in scripts], chosen.language)
@@ -106,4 +116,14 @@ def _print_patches(repair: "Repair", skipped: "Skipped") -> int:
             problems += 1
             complain_of(change)
     skipped.complain()
+    _complain_of_unmerged(repair)
     return FAILURE if problems else FINDINGS if repair.files else 0
+
+
+def _complain_of_unmerged(repair: "Repair") -> None:
+    """Say which projections stay two, and why."""
+    from npulens.catalog.messages import message
+
+    for path, error in repair.unmerged:
+        place = f"{path}:{error.line}"
+        complain(message("merging.not-merged", place=place, reason=error.text))

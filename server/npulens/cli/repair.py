@@ -1,7 +1,7 @@
 """Fixing the files of a project, one after the other."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ from npulens.cli.refusals import refusal
 
 if TYPE_CHECKING:
     from npulens.catalog.message_ids import MessageId
+    from npulens.fixes.scripts import UnclearError
     from npulens.workspace.files.git import GitTrees
     from npulens.workspace.fixing.file_fixes import FixedFile
     from npulens.workspace.runs.file_report import FileReport
@@ -26,6 +27,7 @@ class Repair:
         work: What to do with each, such as `fix_safely`.
         files: How many files were changed so far, or would be.
         findings: How many findings were settled by that.
+        unmerged: Of which files why two projections could not be merged.
     """
 
     project: Project
@@ -33,6 +35,7 @@ class Repair:
     jobs: int | None
     files: int = 0
     findings: int = 0
+    unmerged: "list[tuple[str, UnclearError]]" = field(default_factory=list)
 
     def write(self, allow_dirty: bool) -> "Iterator[FileReport]":
         """Fix the files, and say what is left to be done in each.
@@ -63,7 +66,10 @@ class Repair:
     def _fixed(self) -> "Iterator[FixedFile]":
         from npulens.workspace.runs.processes import in_processes
 
-        return in_processes(self.work, self.project.checker, self.project.files, self.jobs)
+        files = self.project.files
+        for fixed in in_processes(self.work, self.project.checker, files, self.jobs):
+            self.unmerged += ((fixed.report.path, error) for error in fixed.unmerged)
+            yield fixed
 
     def _written(self, fixed: "FixedFile", trees: "GitTrees | None") -> "FileReport":
         from npulens.workspace.fixing.in_place import write_fixed

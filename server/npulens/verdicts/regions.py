@@ -428,6 +428,8 @@ class Regions:
             return None
         if "npu" in keys:
             return self.settlement("npu-way-beside", keys["npu"])
+        if keys.keys() & ACCELERATORS == {"cuda"}:
+            return None  # the card beside the host, whichever it is
         row = node.values[node.keys.index(keys["cuda"])]
         if isinstance(row, ast.Call):
             return None  # it is called whatever device there is

@@ -184,9 +184,9 @@ class _Builds:
         elif isinstance(node, ast.Subscript):
             if isinstance(node.slice, ast.Constant) and node.slice.value == _COMPILER:
                 yield _Part(self._span(node.slice), message("check.extension-flags"))
-        elif isinstance(node, ast.keyword) and node.arg == _FLAG_KEYWORD:
+        elif isinstance(node, ast.keyword) and node.arg in (_FLAG_KEYWORD, _COMPILER):
             start = self._span(node).start
-            yield _Part(Span(start, start + len(_FLAG_KEYWORD)), message("check.extension-flags"))
+            yield _Part(Span(start, start + len(node.arg)), message("check.extension-flags"))
         elif isinstance(node, ast.ImportFrom):
             for alias in node.names:
                 if alias.name == _COMMAND_NAME:

@@ -7,7 +7,9 @@ from urllib.parse import unquote
 from npulens.catalog.model import Finding
 from npulens.catalog.project_model import ProjectFacts
 from npulens.catalog.rule_properties import SettledBy
+from npulens.checks.intent.unused_code import DEFINITION, end_of_definition
 from npulens.checks.whole_module import place_of
+from npulens.text.spans import Span
 from npulens.verdicts.file_role import FileRole, file_role
 
 _FOR_OTHER_ACCELERATOR = re.compile(
@@ -20,6 +22,13 @@ _OF_OTHER_MAKERS = re.compile(
     r"|\btorch\.(?:xpu|hpu|mlu|musa|version\.hip)\b|[\"'](?:xpu|hpu|mlu|musa|xla)\b|\bis_hip\b"
 )
 """What such modules name: the folder alone may just be called so."""
+
+
+_FOLLOWS_DEVICE = re.compile(r"\w\.device\b|\bdevice[ \t]*=[ \t]*(?![\"']cpu)\w")
+"""A function that asks where its tensors are, or puts them there, is not for the host alone."""
+_INDENT = re.compile(r"[ \t]*")
+_NEAR = 50
+"""How many definitions are looked at for the one around a finding."""
 
 
 def without_counterpart(
@@ -49,10 +58,29 @@ def filtered_by_file_role(
     return [
         finding
         for finding in findings
-        if not (on_host and SettledBy.HOST_CODE in finding.rule.settled_by)
+        if not (
+            on_host
+            and SettledBy.HOST_CODE in finding.rule.settled_by
+            and _FOLLOWS_DEVICE.search(text, *_function_around(finding, text)) is None
+        )
         and not (
             in_tests
             and SettledBy.TESTS in finding.rule.settled_by
             and not finding.arguments.get("replacement")
         )
     ]
+
+
+def _function_around(finding: Finding, text: str) -> Span:
+    """The function, or class, that a finding is in; nothing at the top of a module."""
+    line = text.rfind("\n", 0, finding.span.start) + 1
+    depth = _INDENT.match(text, line).end() - line  # type: ignore[union-attr]
+    for _ in range(_NEAR):
+        start = max(text.rfind(word, 0, line) for word in ("def ", "class "))
+        line = text.rfind("\n", 0, max(start, 0)) + 1
+        found = DEFINITION.match(text, line)
+        if start < 0 or found is None:
+            continue
+        if len(found["indent"]) < depth:
+            return Span(found.start(), end_of_definition(text, found))
+    return Span(0, 0)

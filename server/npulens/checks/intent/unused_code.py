@@ -12,7 +12,7 @@ from npulens.catalog.project_model import ProjectFacts
 from npulens.catalog.rule_properties import ReportTable
 from npulens.text.spans import Span
 
-_DEFINITION = re.compile(r"(?m)^(?P<indent>[ \t]*)(?:async[ \t]+)?(?:def|class)[ \t]+(?P<name>\w+)")
+DEFINITION = re.compile(r"(?m)^(?P<indent>[ \t]*)(?:async[ \t]+)?(?:def|class)[ \t]+(?P<name>\w+)")
 
 
 class _Unused(NamedTuple):
@@ -94,13 +94,13 @@ _MATTERING = frozenset({Severity.ERROR, Severity.WARNING})
 def _unused(text: str, names: frozenset[str]) -> Iterator[_Unused]:
     """The outermost ones, in order."""
     end = 0
-    for found in _DEFINITION.finditer(text):
+    for found in DEFINITION.finditer(text):
         if found.start() >= end and found["name"] in names:
-            end = _end(text, found)
+            end = end_of_definition(text, found)
             yield _Unused(Span(found.start(), end), found["name"])
 
 
-def _end(text: str, found: re.Match[str]) -> int:
+def end_of_definition(text: str, found: re.Match[str]) -> int:
     """Where the next statement begins that is no deeper."""
     depth = len(found["indent"])
     following = re.compile(rf"(?m)^[ \t]{{0,{depth}}}(?=[^\s#)\]}}])").search(text, found.end())

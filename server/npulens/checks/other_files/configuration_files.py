@@ -59,7 +59,10 @@ _RECORD = re.compile(
 """Keys of what runs write down; one of them alone may be a setting."""
 _MEASURED = re.compile(r"(?:best|final|test|val|eval)_(?:acc(?:uracy)?|loss|f1|auc|metric|epoch)")
 """Those of results, if a figure is behind them: a loss may be chosen by its name, too."""
+_FIGURE = re.compile(r"-?\d+\.\d{9,}(?:e-?\d+)?")
+"""A figure that was computed: nobody writes so many digits."""
 _RECORD_KEYS = 2
+_RECORD_FIGURES = 5
 _NEXT_GROUP = re.compile(r"\n[ \t]*-[ \t]|\}")
 _ASSIGNED = re.compile(r"[A-Z][A-Z0-9_]{3,}(?==|\Z)")
 
@@ -80,7 +83,8 @@ def _is_record(settings: Sequence[Setting]) -> bool:
         for key in [setting.key.lower()]
         if _RECORD.fullmatch(key) or (_MEASURED.fullmatch(key) and setting.value[:1].isdigit())
     }
-    return len(keys) >= _RECORD_KEYS
+    figures = sum(_FIGURE.fullmatch(setting.value) is not None for setting in settings)
+    return len(keys) >= _RECORD_KEYS or figures >= _RECORD_FIGURES
 
 
 def _all_findings(report: LaunchReport, settings: Sequence[Setting], kind: Kind, path: str) -> None:

@@ -396,6 +396,9 @@ def _atoms(atoms: Sequence[Atom], chain: Sequence[Atom], script: _Script) -> Non
             report.look_up(Place.PATH, "source", atom.text, atom.span, atom.span)
         if takes_image and atom not in chain:
             _image(atom, script)
+        if last.startswith("python") and index > 0 and atoms[index - 1].text == "-m":
+            program = atom.text.partition(".")[0]  # `python -m vllm.entrypoints.api_server`
+            report.look_up(Place.COMMAND, program, "module", atom.span, atom.span)
         is_left_out = index > 0 and _NOT_TAKEN.match(atoms[index - 1].text) is not None
         if installs and atom not in chain and not is_left_out:
             _installed(atom, script)

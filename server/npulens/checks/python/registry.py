@@ -13,6 +13,7 @@ from npulens.checks.python.devices import (
     error_texts,
     import_statements,
     methods,
+    project_words,
 )
 from npulens.checks.python.launching import (
     batch_scripts,
@@ -88,6 +89,7 @@ _TABLE: tuple[tuple[Check, tuple[type[ast.AST], ...]], ...] = (
     (capabilities.taken_apart, (ast.Assign, ast.Compare, ast.Starred, ast.Subscript)),
     (build_versions.taken_apart, (ast.Attribute, ast.Call, ast.Compare)),
     (build_versions.otherwise, (ast.BoolOp,)),
+    (build_versions.recorded, (ast.Dict, ast.Assign)),
     (references.attribute, (ast.Attribute,)),
     (references.assigned, (ast.Assign, ast.AnnAssign)),
     (references.default_tensor_type, (ast.Call,)),
@@ -120,6 +122,16 @@ _TABLE: tuple[tuple[Check, tuple[type[ast.AST], ...]], ...] = (
     (ray_resources.requested, (ast.Call,)),
     (requirements.called, (ast.Call,)),
     (requirements.assigned, (ast.Assign,)),
+    (project_words.entry, (ast.Subscript,)),
+    (project_words.looked_up, (ast.Assign, ast.Subscript)),
+    (project_words.table, (ast.Dict,)),
+    (project_words.call, (ast.Call,)),
+    (project_words.path, (ast.BinOp,)),
+    (project_words.text, (ast.JoinedStr,)),
+    (project_words.comparison, (ast.Compare,)),
+    (project_words.assignment, (ast.Assign, ast.AnnAssign)),
+    (project_words.defaults, (ast.arguments,)),
+    (project_words.entered, _FUNCTIONS),
     (device_strings.call, (ast.Call,)),
     (device_strings.comparison, (ast.Compare,)),
     (device_strings.assignment, (ast.Assign, ast.AnnAssign, ast.NamedExpr)),
@@ -134,6 +146,7 @@ _TABLE: tuple[tuple[Check, tuple[type[ast.AST], ...]], ...] = (
     (device_strings.collected_if_available, (ast.If,)),
     (environment.variable, (ast.Constant,)),
     (device_strings.constant, (ast.Constant,)),
+    (project_words.question, (ast.Constant,)),
     (device_strings.formatted, (ast.JoinedStr,)),
     (device_strings.concatenated, (ast.BinOp,)),
     (lightning.called, (ast.Call,)),
@@ -163,7 +176,9 @@ _TABLE: tuple[tuple[Check, tuple[type[ast.AST], ...]], ...] = (
     (parallel.wrappers_together, (*_SEQUENCES, ast.BinOp, ast.BoolOp)),
 )
 _ABOUT_STRINGS: frozenset[Check] = frozenset(
-    check for check, _ in _TABLE if check.__module__ == device_strings.__name__
+    check
+    for check, _ in _TABLE
+    if check.__module__ in (device_strings.__name__, project_words.__name__)
 )
 """What looks for "cuda" and "nccl" in every call and assignment."""
 _FOR_STARS: tuple[tuple[Check, tuple[type[ast.AST], ...]], ...] = (

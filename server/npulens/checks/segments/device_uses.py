@@ -14,6 +14,55 @@ _OTHER_DEVICES = frozenset({"cpu", "mps", "xpu", "hpu", "mlu", "tpu"})
 _COMPARED = re.compile(rf"= [\"'](?:{'|'.join(sorted(_OTHER_DEVICES))})[\"']")
 _NAME_BEFORE = re.compile(r"([A-Za-z_]\w*)(?:\.lower\(\))? [=!]\Z")
 _LONGEST_NAME = 80
+_LOOKED_UP = re.compile(
+    r"\b(\w+)(?:\[|\.get\()(?:\w+\.)*\w*device\w*(?:\.type)?[\],)]", re.IGNORECASE
+)
+_WORD = r"[\"'](?:[\w.-]*)[\"']"
+_COMPARED_WITH = re.compile(rf"\b(\w+)(?:\(\))? [=!]= ({_WORD})")
+_CHOSEN_FROM = re.compile(
+    r"\b(\w+)(?:\([^()\n]*\))?(?: (?:not )?in |: | -> )(?:\w+\.)?(?:Literal)?[\[({]"
+    rf"\s*({_WORD}(?:,\s*{_WORD})*),?\s*[\])}}]"
+)
+_GIVEN = re.compile(rf"\b(\w+)=({_WORD})")
+_OF_DEVICES = frozenset(
+    (
+        "",
+        *(
+            "auto",
+            "cpu",
+            "cuda",
+            "dml",
+            "directml",
+            "gpu",
+            "hip",
+            "hpu",
+            "ipu",
+            "maca",
+            "meta",
+            "mlu",
+            "mps",
+            "mtia",
+        ),
+        *(
+            "musa",
+            "none",
+            "None",
+            "npu",
+            "rocm",
+            "tpu",
+            "vulkan",
+            "xla",
+            "xpu",
+            "all",
+            "any",
+            "default",
+            "gloo",
+            "hccl",
+        ),
+        *("mpi", "nccl", "rccl", "ucc", "xccl", "ccl"),
+    )
+)
+"""Words that name devices or backends, or leave the choice open."""
 _BACKEND_USE = re.compile(
     r"(?:\binit_process_group\(\s*|\binit_distributed\(\s*|\b\w*backend\s*=\s*)"
     r"(?:\w+\.)*([A-Za-z_]\w*)\s*[,)]"
@@ -21,6 +70,11 @@ _BACKEND_USE = re.compile(
 _BACKEND_TYPE = re.compile(
     r"^(\w+)(?:[^\w=\n][^=\n]*)?=\s*(?:\w+\.)?Literal\[[^\]]*[\"']nccl[\"']", re.MULTILINE
 )
+
+
+def is_no_device(text: str) -> bool:
+    """Whether a word is none that names a device, or a backend of `torch.distributed`."""
+    return text.partition(":")[0] not in _OF_DEVICES
 
 
 class DeviceUses:
@@ -55,3 +109,20 @@ class DeviceUses:
     def backend_types(self) -> frozenset[str]:
         """Names of `Literal[...]` types with backends, which callers rely on."""
         return frozenset(_BACKEND_TYPE.findall(self._words.text))
+
+    @cached_property
+    def device_tables(self) -> frozenset[str]:
+        """Names of what a device is looked up in: `KERNELS[device.type]`."""
+        return frozenset(_LOOKED_UP.findall(self._words.text))
+
+    @cached_property
+    def own_names(self) -> frozenset[str]:
+        """Names that are given, or compared with, words that are no devices: `impl == "ref"`."""
+        text = self._words.text
+        kinds = (_COMPARED_WITH, _CHOSEN_FROM, _GIVEN)
+        found = (use for kind in kinds for use in kind.findall(text))
+        return frozenset(name for name, words in found if any(map(is_no_device, _words(words))))
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"[\w.-]+", text)

@@ -1,5 +1,6 @@
 """What a segment must know of the rest of its module, gathered from all segments."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -15,6 +16,9 @@ from npulens.verdicts.optional_names import missing_names, with_what_needs_them
 
 _GPU_WORDS = ("cuda", "nccl", "lightning")
 """One of them is in every module whose strings matter; Lightning also calls devices `gpu`."""
+
+
+_ALONE = re.compile(r"[\"'](?:cuda|nccl)[\"']")
 
 
 class ShimFacts(NamedTuple):
@@ -91,6 +95,8 @@ class ModuleFacts:
         compared_names: Other names, compared with another device: very likely they hold one.
         backend_names: Names that are given to something that makes a process group.
         backend_types: Names of `Literal[...]` types with backends, which callers rely on.
+        own_names: Names that are given words which are no devices, too.
+        device_tables: Names of tables in which a device is looked up.
         imports_torch: The module imports torch at module level.
         imports_torch_npu: It imports torch_npu, or something from it, at module level.
         aliases: Names that represent something a table may know.
@@ -105,6 +111,8 @@ class ModuleFacts:
     compared_names: frozenset[str]
     backend_names: frozenset[str]
     backend_types: frozenset[str]
+    own_names: frozenset[str]
+    device_tables: frozenset[str]
     imports_torch: bool
     imports_torch_npu: bool
     aliases: frozenset[str]
@@ -139,12 +147,19 @@ def module_facts(
         compared_names=_union(s.device_uses.compared_names for s in with_devices) - device_names,
         backend_names=_union(s.device_uses.backend_names for s in with_backends),
         backend_types=_union(s.device_uses.backend_types for s in with_backends),
+        own_names=_union(s.device_uses.own_names for s in _with_words(segments)),
+        device_tables=_union(s.device_uses.device_tables for s in with_devices),
         imports_torch=any(s.imports.torch is not None for s in segments),
         imports_torch_npu=any(s.imports.has_plugin for s in segments),
         aliases=_aliases(segments, triggers),
         missing_names=_missing_names(segments, project.absent(catalogue.missing_libraries)),
         optional_names=_missing_names(segments, project.absent(catalogue.optional_libraries)),
     )
+
+
+def _with_words(segments: Sequence[Segment]) -> Sequence[Segment]:
+    """The segments, if one of them has a word for a device or a backend by itself."""
+    return segments if any(_ALONE.search(s.parsed.text) for s in segments) else ()
 
 
 def _shim_facts(segments: Sequence[Segment], target: Target) -> ShimFacts:

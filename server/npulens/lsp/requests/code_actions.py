@@ -7,6 +7,7 @@ them then; each action carries what it needs for that as its data.
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from lsprotocol import types
@@ -18,6 +19,8 @@ from npulens.catalog.model import Applicability, Edit, Finding, MigrationStyle
 from npulens.checks.one_code import is_about_devices
 from npulens.checks.other_files.launch_files import comments_of
 from npulens.fixes.apply import apply_edits, with_leftovers
+from npulens.fixes.fix_differences import differences
+from npulens.fixes.scripts import UnclearError
 from npulens.fixes.shim_edits import shim_rewrite
 from npulens.fixes.suppressing import suppress_in_file, suppress_on_line
 from npulens.fixes.written_lines import writes_module
@@ -25,12 +28,12 @@ from npulens.lsp.requests.instrument_actions import instrument_actions
 from npulens.lsp.session.edits import to_workspace_edit
 from npulens.lsp.session.engine import Analysis
 from npulens.lsp.session.language_server import NpulensServer
-from npulens.lsp.session.session import Session
 from npulens.lsp.session.views import Part, View
 from npulens.syntax.strings import comments
 from npulens.text.kinds import Comments, Kind
 from npulens.text.spans import Span
 from npulens.workspace.fixing.file_rewriting import rewrite
+from npulens.workspace.fixing.merging_in_project import joins_projections, merged_in_project
 
 QUICK_FIX = types.CodeActionKind.QuickFix.value
 REWRITE = types.CodeActionKind.RefactorRewrite.value
@@ -87,6 +90,7 @@ def actions(request: _Request) -> Iterator[types.CodeAction]:
         yield _lazy(request, request.text("editor.fix-all"), FIX_ALL_KIND, {"do": "fix all"})
     if request.wants(REWRITE):
         yield from _rewrites(request)
+        yield from _mergings(request, here)
 
 
 def _fixes(request: _Request, index: int) -> Iterator[types.CodeAction]:
@@ -174,6 +178,25 @@ def _rewrites(request: _Request) -> Iterator[types.CodeAction]:
         if finding.span.start <= request.span.end and request.span.start <= finding.span.end
     ):
         yield _lazy(request, request.text("editor.agnostic-style"), REWRITE, {"do": "agnostic"})
+
+
+def _mergings(request: _Request, here: Sequence[int]) -> Iterator[types.CodeAction]:
+    """To make one layer of two whose outputs a fused operator joins, or would after a fix."""
+    document = request.analysis.view.document
+    if document.kind is not Kind.PYTHON:
+        return
+    title = request.text("editor.unsafe", title=request.text("editor.merge-projections"))
+    for index in here:
+        for number, fix in enumerate(request.analysis.findings[index].fixes):
+            if any(joins_projections(edit.replacement) for edit in fix.edits):
+                data = {"do": "merge", "finding": index, "fix": number}
+                yield _lazy(request, title, REWRITE, data)
+                return
+    starts = document.line_starts
+    first, last = (document.position_at(each).line for each in request.span)
+    end = starts[last + 3] if last + 3 < len(starts) else len(document.text)
+    if joins_projections(document.text[starts[first] : end]):
+        yield _lazy(request, title, REWRITE, {"do": "merge"})
 
 
 def _lazy(request: _Request, title: str, kind: str, data: dict[str, Any]) -> types.CodeAction:
@@ -276,6 +299,27 @@ def _rewritten(
     return to_workspace_edit(result.edits, analysis.view, analysis.terms)
 
 
+def _merge_edit(data: dict[str, Any], analysis: Analysis) -> types.WorkspaceEdit | None:
+    """One layer instead of two, after the fix that joins their outputs.
+
+    Raises:
+        UnclearError: They cannot be merged.
+    """
+    document = analysis.view.document
+    text = document.text
+    if "finding" in data:
+        fix = analysis.findings[data["finding"]].fixes[data["fix"]]
+        text = apply_edits(text, with_leftovers(text, fix))
+    configuration = analysis.file_context.configuration
+    merged, refusals = merged_in_project(Path(document.path), text, configuration)
+    if merged == text:
+        for error in refusals:
+            raise error
+        return None
+    edits = _as_one(differences(document.text, merged), analysis.view)
+    return to_workspace_edit(edits, analysis.view, analysis.terms)
+
+
 def _suppress_edit(data: dict[str, Any], analysis: Analysis) -> types.WorkspaceEdit | None:
     finding = analysis.findings[data["finding"]]
     document = analysis.view.document
@@ -292,6 +336,7 @@ _EDITS: dict[str, Callable[[dict[str, Any], Analysis], types.WorkspaceEdit | Non
     "fix rule": _rule_edit,
     "fix all": _all_edit,
     "agnostic": _agnostic_edit,
+    "merge": _merge_edit,
     "suppress": _suppress_edit,
 }
 
@@ -325,12 +370,12 @@ def register(server: NpulensServer) -> None:
     @server.feature(types.CODE_ACTION_RESOLVE)
     async def resolve(action: types.CodeAction) -> types.CodeAction:
         if action.data is not None:
-            action.edit = await edit_later(session, action.data)
+            action.edit = await edit_later(server, action.data)
         return action
 
 
-async def edit_later(session: Session, data: object) -> types.WorkspaceEdit | None:
-    """The edit of an action that was offered before.
+async def edit_later(server: NpulensServer, data: object) -> types.WorkspaceEdit | None:
+    """The edit of an action that was offered before; where there is none, the user sees why.
 
     Raises:
         JsonRpcContentModified: It was for another text.
@@ -338,10 +383,15 @@ async def edit_later(session: Session, data: object) -> types.WorkspaceEdit | No
     """
     if not isinstance(data, dict) or not isinstance(data.get("uri"), str):
         raise JsonRpcInvalidParams("This is no action of npulens.")
-    analysis = session.current(data["uri"])
+    analysis = server.session.current(data["uri"])
     if analysis is None or analysis.serial != data.get("analysis"):
         raise JsonRpcContentModified("The document has changed.")
     try:
         return await asyncio.to_thread(edit_of, data, analysis)
+    except UnclearError as error:
+        place = f"{analysis.view.document.path}:{error.line}"
+        text = message("merging.not-merged", place=place, reason=error.text)
+        server.show_text(types.MessageType.Warning, text.in_language(analysis.terms.language))
+        return None
     except (KeyError, IndexError, TypeError):
         raise JsonRpcInvalidParams("This is no action of npulens.") from None

@@ -76,7 +76,7 @@ class _Commands:
         self._session = server.session
 
     async def apply_action(self, params: types.ExecuteCommandParams) -> bool:
-        edit = await edit_later(self._session, _argument(params, 0, dict))
+        edit = await edit_later(self._server, _argument(params, 0, dict))
         return edit is not None and await self._apply(edit, message("editor.fix-all").en)
 
     async def explain_rule(self, params: types.ExecuteCommandParams) -> str:

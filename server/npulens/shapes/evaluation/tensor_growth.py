@@ -25,12 +25,15 @@ class Walked:
         """The calls that are given a name, each as often as it is."""
         self._values: defaultdict[str, list[tuple[ast.expr, ast.expr]]] = defaultdict(list)
         self._names: defaultdict[str, list[ast.Name]] = defaultdict(list)
+        self._first: list[ast.If] = []
         for part in nodes_below(place):
             if isinstance(part, ast.Assign):
                 for target in part.targets:
                     self._values[ast.unparse(target)].append((target, part.value))
             elif isinstance(part, ast.Name):
                 self._names[part.id].append(part)
+            elif isinstance(part, ast.If) and _asks_for_one_turn(part.test, place):
+                self._first.append(part)
             elif isinstance(part, ast.Call):
                 for given in (*part.args, *(keyword.value for keyword in part.keywords)):
                     if isinstance(given, ast.Name):
@@ -46,6 +49,13 @@ class Walked:
         for name in self._names.get(getattr(target, "id", ""), ()):
             if isinstance(name.ctx, ast.Store) and name not in plain:
                 yield None
+
+    def is_for_one_turn(self, node: ast.stmt) -> bool:
+        """Whether a statement of a loop is reached in one of its turns: `if step == 0`."""
+        return any(
+            each.body[0].lineno <= node.lineno <= (each.body[-1].end_lineno or 0)
+            for each in self._first
+        )
 
     def is_assigned(self, target: ast.expr) -> bool:
         """Whether anything else is assigned to a target."""
@@ -105,8 +115,21 @@ def grows(
     ]
     if not turned or walks.of(turned[-1]).is_assigned(target):
         return False
+    turned = [loop for loop in turned if not walks.of(loop).is_for_one_turn(node)]
+    if not turned:
+        return False
     owner = ast.Name(root.root, ast.Store())
     return isinstance(target, ast.Name) or not walks.of(turned[-1]).is_assigned(owner)
+
+
+def _asks_for_one_turn(test: ast.expr, loop: ast.AST) -> bool:
+    """`step == 0`, alone or with more, where `step` counts the turns of a loop."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        return any(_asks_for_one_turn(value, loop) for value in test.values)
+    if not isinstance(test, ast.Compare) or not isinstance(loop, (ast.For, ast.AsyncFor)):
+        return False
+    is_equal = isinstance(test.ops[0], ast.Eq) and isinstance(test.comparators[0], ast.Constant)
+    return is_equal and getattr(test.left, "id", "") in names_in(loop.target)
 
 
 def _is_over_layers(loop: ast.stmt, function: FunctionHere) -> bool:

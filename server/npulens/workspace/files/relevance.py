@@ -21,6 +21,7 @@ _PYTHON_WORDS = (
     *("flash_att", "xformers", "_8bit", "_32bit", "4bit", "fp4", "tf32", "accelerator"),
     *("OptimizerNames", "__global__"),
     *("num_gpus", "resources_per_trial", "install_requires", "extras_require"),
+    *("pip install", '"pip"', "'pip'", "conda install"),
 )
 _CMAKE_WORDS = (b".cu", b"CUDA", b"cuda", b"TensorRT", b"nvinfer", b"cublas", b"cudnn")
 _LAUNCH_WORDS = (
@@ -78,12 +79,15 @@ _LAUNCH_WORDS = (
         "NUMBAPRO",
         "PER_STREAM_QUEUE",
     ),
+    *("trtllm", "ns-train", "ns-eval", "ns-render", "ns-viewer"),
     *("pretrain_", "posttrain_", "-parallel", "micro-batch", "seq-length", "train-iters"),
     *("msprobe", "msprof-analyze", "soc_version", "precision_mode", "implmode", "--framework"),
     *("dump_path", "experimental_config", "common_dump_settings"),
     *("MASTER_ADDR", "master_addr", "nproc_per_node", "nproc-per-node"),
     *("COMBINED_", "INF_NAN_MODE", "OOM_SNAPSHOT", "STREAMS_PER_DEVICE", "ACL_DEVICE_SYNC"),
 )
+_SHORTEST = 5
+"""In characters: shorter names of libraries are parts of many words."""
 _READ_WHOLE = frozenset({Kind.REQUIREMENTS, Kind.DOCKERFILE})
 """Files of a few lines, in each of which something may be said of the releases of Python."""
 
@@ -95,8 +99,9 @@ class Relevance:
         returning = sorted({name for _, name, _ in project.members.returned_shapes})
         own = _encoded((*project.words, *returning))
         self._python = (*_encoded(_words_of(catalogue)), *own)
-        roots = sorted({name.partition(".")[0] for name in catalogue.libraries})
-        libraries = [r for r in roots if not any(word in r for word in _LAUNCH_WORDS)]
+        long = {root for root in _roots(catalogue) if len(root) >= _SHORTEST}
+        packages = sorted(long | catalogue.packages)
+        libraries = [p for p in packages if not any(word in p for word in _LAUNCH_WORDS)]
         self._launch = _encoded((*_LAUNCH_WORDS, *libraries))
         self._native = _encoded((*BINDERS, "__global__", "cuda", "CUDA"))
 
@@ -128,16 +133,23 @@ def _takes_torch(data: bytes) -> bool:
     return False
 
 
+def _roots(catalogue: Catalogue) -> set[str]:
+    return {name.partition(".")[0] for name in catalogue.libraries}
+
+
 def _encoded(words: Iterable[str]) -> tuple[bytes, ...]:
     return tuple(word.encode() for word in words)
 
 
 def _words_of(catalogue: Catalogue) -> list[str]:
     """Words of Python besides PyTorch itself; one that has another of them in it is not needed."""
+    roots = _roots(catalogue)
+    short = {root for root in roots if len(root) < _SHORTEST}
     words = {
         *_PYTHON_WORDS,
         *(symbol.partition(".")[0] for symbol in catalogue.symbols),
-        *(library.partition(".")[0] for library in catalogue.libraries),
+        *(roots - short),
+        *(f"{word} {root}" for root in short for word in ("import", "from")),
         *catalogue.methods,
         *catalogue.environment,
     }

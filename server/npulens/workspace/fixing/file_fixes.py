@@ -1,19 +1,24 @@
 """Fixing a file: from its bytes to the bytes that it should hold instead."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from npulens.catalog.messages import message
 from npulens.catalog.model import Applicability, Finding
 from npulens.fixes.apply import AppliedEdit, FixesNeverEndError, fix_text
+from npulens.fixes.scripts import UnclearError
 from npulens.text.decoding import UndecodableSource, UnencodableText
 from npulens.text.document import Document
+from npulens.text.kinds import Kind
 from npulens.text.notebooks import UnreadableNotebook
 from npulens.text.sources import read_source
 from npulens.verdicts.ledger import Judgement
 from npulens.workspace.files.not_read import Reason
+from npulens.workspace.fixing.merging_in_project import merged_in_project
 from npulens.workspace.runs.file_report import FileReport
 from npulens.workspace.runs.run import Checker, internal_error
+from npulens.workspace.settings.configuration import Configuration
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +30,7 @@ class FixedFile:
         before: What it holds, or empty if it stays as it is.
         applied: The findings that were repaired.
         original: The text that they were done to.
+        unmerged: Why projections that are joined stay two, if they were to be merged.
     """
 
     report: FileReport
@@ -33,6 +39,7 @@ class FixedFile:
     applied: tuple[Finding, ...] = ()
     edits: tuple[AppliedEdit, ...] = ()
     original: Document | None = None
+    unmerged: Sequence[UnclearError] = ()
 
 
 def fix_safely(checker: Checker, path: Path) -> FixedFile:
@@ -45,16 +52,33 @@ def fix_unsafely(checker: Checker, path: Path) -> FixedFile:
     return _fix(checker, path, Applicability.UNSAFE)
 
 
-def _fix(checker: Checker, path: Path, applicability: Applicability) -> FixedFile:
+@dataclass(frozen=True, slots=True)
+class MergingFixes:
+    """Apply the unsafe fixes, and merge the projections whose outputs they join."""
+
+    configuration: Configuration
+
+    def __call__(self, checker: Checker, path: Path) -> FixedFile:
+        """Do it to what a file holds."""
+        return _fix(checker, path, Applicability.UNSAFE, self.configuration)
+
+
+def _fix(
+    checker: Checker,
+    path: Path,
+    applicability: Applicability,
+    merging: Configuration | None = None,
+) -> FixedFile:
     data = checker.read(path)
     if isinstance(data, FileReport):
         return FixedFile(data)
     report = checker.check_bytes(str(path), data)
     allowed = applicability.included
-    if not any(f.fixes and f.fixes[0].applicability in allowed for f in report.findings):
+    is_fixable = any(f.fixes and f.fixes[0].applicability in allowed for f in report.findings)
+    if not is_fixable and merging is None:
         return FixedFile(report)
     try:
-        return _fixed(checker, report, data, applicability)
+        return _fixed(checker, report, data, applicability, merging)
     except (UndecodableSource, UnencodableText, UnreadableNotebook):
         return FixedFile(report)  # C++ with other bytes than text is read, but not written
     except FixesNeverEndError as error:
@@ -66,7 +90,11 @@ def _fix(checker: Checker, path: Path, applicability: Applicability) -> FixedFil
 
 
 def _fixed(
-    checker: Checker, report: FileReport, data: bytes, applicability: Applicability
+    checker: Checker,
+    report: FileReport,
+    data: bytes,
+    applicability: Applicability,
+    merging: Configuration | None,
 ) -> FixedFile:
     source = read_source(report.path, data)
     if source.encode(source.text) != data:
@@ -85,10 +113,14 @@ def _fixed(
         return tuple(last[1].findings)
 
     fixed = fix_text(source.text, analyze, applicability, kind=original.kind)
-    left = analyze(fixed.text)
-    after = source.encode(fixed.text)
+    text = fixed.text
+    unmerged: Sequence[UnclearError] = ()
+    if merging is not None and original.kind is Kind.PYTHON:
+        text, unmerged = merged_in_project(Path(report.path), text, merging)
+    left = analyze(text)
+    after = source.encode(text)
     settled = tuple(last[1].settled)
     report = replace(report, findings=left, document=last[0] if left else None, settled=settled)
     if after == data:
-        return FixedFile(report)
-    return FixedFile(report, data, after, fixed.applied, fixed.edits, original)
+        return FixedFile(report, unmerged=unmerged)
+    return FixedFile(report, data, after, fixed.applied, fixed.edits, original, unmerged)

@@ -56,11 +56,13 @@ def extension_facts(
     settled |= replaced | kernels.sources
     ported = _ported(sources, replaced)
     left = [b for file, each in bindings.items() if file not in settled for b in each]
+    foreign = foreign_extensions(files, modules, catalogue, memo)
     facts = ExtensionFacts(
         operators=frozenset((b.owner, b.name) for b in left if not b.registered) - ported,
         registered=_registered(left) - {".".join(pair) for pair in ported},
         names=extension_names(extensions, modules, files, memo),
-        foreign=foreign_extensions(files, modules, catalogue, memo) - made_of_cuda,
+        foreign=foreign.certain - made_of_cuda,
+        likely=foreign.likely - {extension.name for extension in extensions},
         beside_cuda=beside,
         settled_sources=frozenset(map(str, {*settled, *copies(natives)})),
         is_for_host=bool(sources) and not any(map(_is_for_cuda, sources, sources.values())),

@@ -31,7 +31,10 @@ def extension_names(
     packages = {file.parent for file in python if file.stem == "__init__"}
     names = {named for extension in of_cuda for named in _declared(extension, there | packages)}
     importable = [extension for extension in of_cuda if not extension.is_loaded]
-    return frozenset(names | set(_taken(importable, modules, _Files(there, packages), memo)))
+    names.update(_taken(importable, modules, _Files(there, packages), memo))
+    apart = [e for e in importable if any(e.folder not in file.parents for file in python)]
+    names.update(_packages_of(apart, modules, memo))
+    return frozenset(names)
 
 
 class _Files(NamedTuple):
@@ -81,6 +84,32 @@ def _taken(
                 for extension in by_name.get(place.name, ()):
                     if _may_be(extension, place):
                         yield place.parent.as_posix(), place.name, _known(extension)
+
+
+def _packages_of(
+    extensions: Iterable[Extension], modules: Modules, memo: FactMemo
+) -> Iterator[Named]:
+    """Packages with a build of their own that cannot be imported without their extension.
+
+    `kernels/setup.py` builds `fastkernels._C`, and `fastkernels/__init__.py` imports that: the
+    rest of the project, which imports `fastkernels`, needs the extension.
+    """
+    for extension in extensions:
+        package, _, inner = extension.module.partition(".")
+        file = extension.folder / package / "__init__.py"
+        if not inner or file not in modules:
+            continue
+        place = extension.folder.joinpath(*extension.module.split(".")).parts
+        module = tuple(extension.module.split("."))
+        read = (
+            parts[: len(place)] == place if is_whole else parts[: len(module)] == module
+            for each in summary_of(modules[file], memo).imports
+            if each.is_at_top and not each.is_guarded
+            for parts, is_whole in each.paths(file)
+        )
+        if any(read):
+            known = _known(extension)._replace(module=package)
+            yield extension.folder.as_posix(), package, known
 
 
 def _may_be(extension: Extension, place: Path) -> bool:

@@ -32,11 +32,15 @@ _CALLED_BY_OTHERS = re.compile(
 )
 """What Python, PyTorch, tests and launchers call by these names."""
 _CALLED_BY_NAME = re.compile(
-    rb"\bgetattr\([^()\n]{1,80},[ \t]*(?![\"'f])[^()\n]{1,80}\)[ \t]*\("
-    rb"|(?:__dict__|globals\(\)|vars\(\w+\))[ \t]*\[(?![\"'])[^\]\n]{1,80}\][ \t]*\("
-    rb"|(?<![\w.])eval\("
+    rb"\bgetattr\(([\w.]{1,80}),[ \t]*(?![ \t\"'f])[^()\n]{1,80}\)[ \t]*\("
+    rb"|(?:([\w.]{1,80})\.__dict__|globals\(\)|vars\(\w+\))[ \t]*\[(?![\"'])[^\]\n]{1,80}\][ \t]*\("
+    rb"|(?<![\w.])(?<!def )eval\("
 )
 """`getattr(losses, settings["loss"])(...)`, `models.__dict__[args.arch]()`, `eval(args.model)`."""
+_OF_TORCH = re.compile(
+    rb"(?m)^[ \t]*(?:import|from)[ \t]+(?:torch|torchvision)\b[^\n#]*?\b(\w+)[ \t]*(?=$|#|,|\r)"
+)
+"""What a module calls something of PyTorch, in which no definition of the project is looked up."""
 _MADE_UP = re.compile(
     rb"[\"'](\w+_)(?:\{|[\"'][ \t]*[+%.])|\}(_\w+)[\"']|[+][ \t]*[\"'](_\w+)[\"']"
 )
@@ -50,6 +54,8 @@ _BODY = re.compile(rb"\n(?=[^\s#)])")
 _CALL = re.compile(rb"^(?:[A-Za-z_][\w.]*\(|if\b.*__name__|for\b|while\b|with\b)", re.MULTILINE)
 """A statement at the top of a module that runs something."""
 _WORD = re.compile(rb"\w+")
+_COMMENT = re.compile(rb"(?m)^[ \t]*#[^\n]*")
+_RENAMED = re.compile(rb"(\w+)[ \t]+as[ \t]+\w+")
 _PLAIN_BASES = frozenset(
     b" object nn.Module torch.nn.Module autograd.Function torch.autograd.Function".split(b" ")
 )
@@ -82,14 +88,19 @@ def unused_definitions(
     named = list(folders)
     if not named or any(may_be_used_elsewhere(folder) for folder in named):
         return frozenset()
-    if any(_calls_by_name(contents.of(file), memo) for file in files):
+    ways = {way for file in files for way in _calls_by_name(contents.of(file), memo)}
+    if "" in ways:
         return frozenset()
     modules = [contents.of(file) for file in files if file.suffix == ".py"]
     has_tryout = any(_has_tryout(module, memo) for module in modules)
     if has_tryout and not any(runs_something(module, memo) for module in modules):
         return frozenset()  # all there is to run is what tries it out
     defined = Counter(name for file in files for name in _defined_in(file, contents.of(file), memo))
-    once = {name for name, count in defined.items() if count == 1}
+    methods = {
+        name for file in files for name in _methods_in(file, contents.of(file), memo)
+    }  # several classes may have a method that others call by its name
+    once = {name for name, count in defined.items() if count == 1 or name not in methods}
+    once -= methods if ways else set()
     if not once:
         return frozenset()
     names = {name.encode() for name in once}
@@ -102,13 +113,20 @@ def unused_definitions(
     return unused if len(unused) < len(defined) else frozenset()  # it is all for somebody else
 
 
-def _calls_by_name(content: Content, memo: FactMemo) -> bool:
-    """Whether names that are made up are called: any may be, from a setting or an option."""
-    return memo.is_so(
-        "calls by name",
-        content.digest,
-        lambda: _CALLED_BY_NAME.search(content.data) is not None,
-    )
+def _calls_by_name(content: Content, memo: FactMemo) -> tuple[str, ...]:
+    """Where names that are made up are called: `"self"` for methods, `""` for anything.
+
+    Any of what is there may be called, from a setting or an option.
+    """
+
+    def answer() -> list[str]:
+        data = content.data
+        owners = [found[1] or found[2] or b"" for found in _CALLED_BY_NAME.finditer(data)]
+        of_torch = {b"torch", *_OF_TORCH.findall(data)} if any(owners) else set()
+        left = {owner for owner in owners if owner.partition(b".")[0] not in of_torch}
+        return sorted({"self" if owner.startswith(b"self") else "" for owner in left})
+
+    return memo.recall("calls by name", (content.digest,), answer, texts)
 
 
 def _without_uses(names: Iterable[str], uses: Mapping[str, Collection[str]]) -> frozenset[str]:
@@ -184,6 +202,14 @@ def _defined_in(file: Path, content: Content, memo: FactMemo) -> tuple[str, ...]
     return memo.recall("plain definitions", (content.digest, _kind(file)), answer, texts)
 
 
+def _methods_in(file: Path, content: Content, memo: FactMemo) -> tuple[str, ...]:
+    def answer() -> list[str]:
+        is_module = _kind(file) == "module"
+        return sorted({m.decode() for m in _METHOD.findall(content.data)}) if is_module else []
+
+    return memo.recall("names of methods", (content.digest, _kind(file)), answer, texts)
+
+
 def _used_in(
     file: Path, content: Content, names: Collection[bytes], all_names: str, memo: FactMemo
 ) -> Uses:
@@ -193,7 +219,7 @@ def _used_in(
         found = {
             (owner, word)
             for owner, part in _parts(file, content.data)
-            for word in _WORD.findall(part)
+            for word in _WORD.findall(_code(file, part))
             if word in names
         }
         found |= {(b"", name) for name in _put_together(content.data, names)}
@@ -201,6 +227,15 @@ def _used_in(
 
     about = content.digest, _kind(file), all_names
     return memo.recall("uses by definition", about, answer, _read_uses)
+
+
+def _code(file: Path, part: bytes) -> bytes:
+    """A part of a module without lines of comments, and without names that are only imported."""
+    if file.suffix != ".py":
+        return part
+    code = _COMMENT.sub(b"", part)
+    is_import = code.startswith((b"from ", b"import ")) and b";" not in code
+    return b" ".join(_RENAMED.findall(code)) if is_import else code
 
 
 def _put_together(data: bytes, names: Collection[bytes]) -> Iterator[bytes]:

@@ -18,7 +18,8 @@ def argument_breaking(limit: NativeLimit, call: ast.Call) -> ast.expr | None:
     if value is None and limit.position is not None and not unpacks:
         value = call.args[limit.position] if limit.position < len(call.args) else None
     if value is None:
-        return call.func if limit.absent and not unpacks else None
+        is_missing = limit.absent and not unpacks and not _is_about_nothing(call)
+        return call.func if is_missing else None
     if limit.given:
         return None if is_none(value) else value
     try:
@@ -26,6 +27,12 @@ def argument_breaking(limit: NativeLimit, call: ast.Call) -> ast.expr | None:
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return None
     return value if _breaks(limit, constant) else None
+
+
+def _is_about_nothing(call: ast.Call) -> bool:
+    """`fork_rng(devices=[])`: whatever would be missing, it is for no device."""
+    given = (*call.args, *(keyword.value for keyword in call.keywords))
+    return any(isinstance(each, (ast.List, ast.Tuple)) and not each.elts for each in given)
 
 
 def _breaks(limit: NativeLimit, constant: object) -> bool:

@@ -2,8 +2,9 @@
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
-from npulens.catalog.model import Applicability, Edit, Fix
+from npulens.catalog.model import Applicability, Edit, Fix, Severity
 from npulens.checks.context import Context
 from npulens.checks.entries import report_symbol
 from npulens.checks.purpose import out_of_reach
@@ -44,6 +45,22 @@ def otherwise(node: ast.BoolOp, scope: Scope, context: Context) -> None:
     is_or = isinstance(node.op, ast.Or) and isinstance(first, ast.Attribute)
     if is_or and is_text and _VERSION in qualified_names(first, scope):
         context.settle(context.span(first), "no-effect")
+
+
+def recorded(node: ast.Dict | ast.Assign, scope: Scope, context: Context) -> None:
+    """`{"cuda": torch.version.cuda}`, `row["cuda"] = str(torch.version.cuda)`: `None` is kept."""
+    values = node.values if isinstance(node, ast.Dict) else [node.value]
+    if isinstance(node, ast.Assign) and not isinstance(node.targets[0], ast.Subscript):
+        return
+    for value in values:
+        part = value.args[0] if isinstance(value, ast.Call) and len(value.args) == 1 else value
+        is_shown = part is value or last_name(getattr(value, "func", value)) == "str"
+        if not is_shown or not isinstance(part, ast.Attribute) or part.attr != "cuda":
+            continue
+        if _VERSION in qualified_names(part, scope):
+            entry = replace(context.catalogue.symbols[_VERSION], severity=Severity.INFO)
+            settled = out_of_reach(entry.rule, part, scope, context)
+            report_symbol(context.span(part), entry, [], context, settled)
 
 
 def _taken_apart(node: ast.Attribute | ast.Call | ast.Compare) -> Iterator[ast.Attribute]:

@@ -25,6 +25,7 @@ from npulens.checks.device_words import (
     represents,
 )
 from npulens.checks.entries import report_symbol
+from npulens.checks.python.devices.project_words import settle_own
 from npulens.checks.python.devices.shim_imports import is_unpatched
 from npulens.checks.titles import use
 from npulens.syntax.bindings import parameters_of, with_defaults
@@ -120,6 +121,7 @@ def comparison(node: ast.Compare, scope: Scope, context: Context) -> None:
     """`device.type == "cuda"`, `backend in ["nccl", "gloo"]`, `"cuda" in str(device)`."""
     sides = [node.left, *node.comparators]
     if any(_is_such_parameter(side, scope, context) for side in sides):
+        settle_own(node, context)
         return
     for word in WORDS.values():
         about = [
@@ -153,10 +155,12 @@ def assignment(
     if node.value is None:
         return
     if isinstance(node, ast.AnnAssign) and _names_its_values(node.annotation, context):
+        settle_own(node, context)
         return
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
     for word in WORDS.values():
         if word.old == "nccl" and _is_of_arguments(scope):
+            settle_own(node.value, context)
             continue
         for target in targets:
             for part, value in _paired(target, node.value):
@@ -166,6 +170,7 @@ def assignment(
                 is_sure = _is_named_so(name, word, context)
                 if is_sure or _is_compared(name, word, context):
                     if word.old == "nccl" and _looks_backends_up(scope, context):
+                        context.settle(context.span(value), "ported")
                         continue
                     report_all(value, word, None, scope, context, is_sure=is_sure)
 
@@ -320,6 +325,7 @@ def defaults(node: ast.arguments, scope: Scope, context: Context) -> None:
     """`def train(device="cuda")`."""
     for parameter, default in with_defaults(node):
         if _names_its_values(parameter.annotation, context):
+            settle_own(default, context)
             continue
         for word in WORDS.values():
             is_sure = _is_named_so(parameter.arg, word, context)
@@ -413,19 +419,9 @@ def constant(node: ast.Constant, scope: Scope, context: Context) -> None:
     word = WORDS[Meaning.DEVICE]
     if word.anywhere is not None and word.anywhere.match(value):
         report_all(node, word, None, scope, context)
-    elif value in ("cuda", "nccl"):
-        _word_of_the_project(node, context)
     elif value.startswith("torch.cuda.") and value in context.catalogue.symbols:
         # The shim changes names, not the texts that `tensor.type()` takes and returns.
         _type_string(node, context.catalogue.symbols[value], context)
-
-
-def _word_of_the_project(node: ast.Constant, context: Context) -> None:
-    """What no other check has an answer for, which all have looked at what is around it."""
-    word = WORDS[Meaning.DEVICE if node.value == "cuda" else Meaning.BACKEND]
-    rule, span = context.catalogue.required(word.rule), context.span(node)
-    if span not in context.reported.spans:
-        context.report(rule, span, context.source(node), [], settled=Settlement("own-word"))
 
 
 def _type_string(node: ast.Constant, entry: SymbolEntry, context: Context) -> None:
@@ -536,6 +532,7 @@ def _named_option(node: ast.Call, scope: Scope, context: Context) -> None:
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
     if name not in _ACCESSORS:
         return
+    _options_of_megatron(node, context)
     named = [*node.args, *(k.value for k in node.keywords if k.arg == "dest")]
     keys = [a.value for a in named if isinstance(a, ast.Constant) and isinstance(a.value, str)]
     for word in WORDS.values():
@@ -548,6 +545,13 @@ def _named_option(node: ast.Call, scope: Scope, context: Context) -> None:
         values += [k.value for k in node.keywords if k.arg in _VALUE_KEYWORDS]
         for value in values:
             report_all(value, word, None, scope, context, is_sure=is_sure)
+
+
+def _options_of_megatron(node: ast.Call, context: Context) -> None:
+    """`add_argument("--distributed-backend", default="nccl")`: its adaptor knows what is meant."""
+    keys = [getattr(argument, "value", None) for argument in node.args]
+    if "--distributed-backend" in keys:
+        context.settle_all(nodes_below(node), "library-devices")
 
 
 def _chooses_devices(node: ast.Call) -> bool:

@@ -20,6 +20,7 @@ from npulens.checks.other_files.shell_programs import Atom
 from npulens.checks.titles import use
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.scopes import Scope
+from npulens.syntax.values import Name, dotted_name
 from npulens.text.spans import Span
 
 _MAPPINGS = frozenset({"os.environ", "os.environb"})
@@ -33,6 +34,8 @@ _ANSWER = re.compile(r"`((?:ASCEND|HCCL|NPU)_[A-Z_]+)[=`]")
 _OPENING = re.compile(r"(?P<prefix>[A-Za-z]{0,2})(?P<quote>[\"'])(?!(?P=quote))")
 _ESCAPE = re.compile(r"\\(\r?\n|.)")
 _QUOTED = re.compile(r"\\.", re.DOTALL)
+_SPLIT = Name("shlex", ("split",))
+_INTERPRETER = Name("sys", ("executable",))
 _FOR_REPEATING = frozenset({"CUDA_LAUNCH_BLOCKING", "CUBLAS_WORKSPACE_CONFIG"})
 """What CUDA needs beside `torch.use_deterministic_algorithms(True)`."""
 _REPEATS = "use_deterministic_algorithms("
@@ -237,6 +240,8 @@ def _is_answered(entry: EnvironmentEntry, scope: Scope, context: Context) -> boo
 
 def command_line(node: ast.expr, context: Context) -> None:
     """Report the words of a command for a shell: a string, or a list of words."""
+    if isinstance(node, ast.Call) and node.args and dotted_name(node.func) == _SPLIT:
+        node = node.args[0]
     if isinstance(node, (ast.List, ast.Tuple)):
         _words(node.elts, context)
         return
@@ -305,10 +310,12 @@ def _words(nodes: list[ast.expr], context: Context) -> None:
     words = []
     for node in nodes:
         place = _verbatim(node, context)
-        if place is None:
-            start = context.span(node).start
-            place = Span(start, start)
-        words.append(Atom(place, context.code.text[slice(*place)]))
+        if place is not None:
+            words.append(Atom(place, context.code.text[slice(*place)]))
+            continue
+        start = context.span(node).start
+        is_python = dotted_name(node) == _INTERPRETER
+        words.append(Atom(Span(start, start), "python" if is_python else ""))
     report = LaunchReport(context.code.text, context.catalogue, style=context.target.style)
     command_words(report, words)
     _take_over(report.finish(), context)

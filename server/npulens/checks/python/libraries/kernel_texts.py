@@ -19,8 +19,12 @@ def constant(node: ast.Constant, scope: Scope, context: Context) -> None:
     words = context.facts.signs.decisive_words
     compiler = "reported-at-build" if "inline build" in words else None
     compiler = "reported-at-import" if "cuda compiler" in words else compiler
-    whole = context.span(node)
+    whole, rule = context.span(node), context.catalogue.required(CUDA_OPERATOR)
+    start = whole.start
     for match in _KERNEL.finditer(context.code.text, *whole):
-        settled = None if compiler is None else Settlement(compiler)
-        rule = context.catalogue.required(CUDA_OPERATOR)
-        context.report(rule, Span(match.start(), match.end(1)), match[1], [], settled=settled)
+        if compiler is None:
+            context.report(rule, Span(match.start(), match.end(1)), match[1], [])
+        else:  # all of the text is settled, up to its last kernel
+            span = Span(start, match.end(1))
+            context.report(rule, span, match[1], [], settled=Settlement(compiler))
+            start = span.end

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import takewhile
 
 from npulens.catalog.messages import message
-from npulens.catalog.model import Applicability, Finding, Fix
+from npulens.catalog.model import Applicability, Finding, Fix, LocalizedText
 from npulens.catalog.rule_properties import WITH_OTHER_WAYS, WITHOUT_BUILD, LibraryState
 from npulens.catalog.settlements import Settlement
 from npulens.catalog.tables import SymbolEntry
@@ -17,7 +17,7 @@ from npulens.checks.optional_code import parts_with_other_way, runs_on_request
 from npulens.checks.python.devices.import_statements import from_fix, module_span, written_name
 from npulens.checks.replacements import npu_fix
 from npulens.syntax.meanings import Qualified, resolve_name
-from npulens.syntax.scopes import ModuleScope, Scope, lookup, module_of
+from npulens.syntax.scopes import ModuleScope, Scope, is_bound, lookup, module_of
 from npulens.syntax.values import (
     IMPORTERS,
     Imported,
@@ -171,7 +171,7 @@ def referenced(node: ast.Attribute, scope: Scope, context: Context) -> None:
 
 def imported_name(node: ast.Name, scope: Scope, context: Context) -> None:
     """A use of what `from diff_gaussian_rasterization import GaussianRasterizer` brings."""
-    if not context.may_be_brought(node, scope):
+    if not context.may_be_brought(node, scope) and not _is_of_star(node, scope, context):
         return
     for value in resolve_name(Name(node.id), scope, (node.lineno, node.col_offset)):
         if not isinstance(value, Qualified) or value.name.startswith("torch."):
@@ -184,6 +184,12 @@ def imported_name(node: ast.Name, scope: Scope, context: Context) -> None:
         ):
             _settle_use(node, entry, context)
             return
+
+
+def _is_of_star(node: ast.Name, scope: Scope, context: Context) -> bool:
+    """`nvmlInit()` behind `from pynvml import *`: a word of the tables that nothing else binds."""
+    is_known = bool(context.module.stars()) and node.id in context.catalogue.triggers
+    return is_known and not is_bound(node.id, scope)
 
 
 def _settle_use(node: ast.expr, entry: SymbolEntry, context: Context) -> None:
@@ -229,7 +235,8 @@ def uses_libraries(context: Context) -> bool:
     It is imported in the segment itself or, by name, for the whole module.
     """
     if context.optional.is_wanted is None:
-        roots = context.catalogue.library_words | context.target.project.extensions.foreign
+        extensions = context.target.project.extensions
+        roots = context.catalogue.library_words | extensions.foreign | extensions.likely
         # Everybody writes this word, only an import shows that it is the library.
         words = (roots - {"cuda"}) & context.lookups.identifiers
         text, of_module = context.code.text, context.lookups.import_roots
@@ -242,27 +249,33 @@ def library_entry(qualified: str, context: Context) -> SymbolEntry | None:
     """What is known of a name, or else of the nearest package around it."""
     libraries, plain = context.catalogue.libraries, context.catalogue.plain
     root = qualified.partition(".")[0]
-    if root in context.target.project.own_modules:
+    own = context.facts.own.extensions
+    if root in context.target.project.own_modules or (
+        not own.names.is_empty and own.find(root) is not None
+    ):
         return None
     for name in takewhile(lambda name: name not in plain, names_around(qualified)):
         if name in libraries:
             return libraries[name]
-    return _foreign(root, context) if root in context.target.project.extensions.foreign else None
+    extensions = context.target.project.extensions
+    if root in extensions.foreign:
+        return _by_name(root, "cuda-library", message("check.cuda-by-name"), context)
+    if root in extensions.likely:
+        return _by_name(root, "unverified-library", message("check.kernels-by-name"), context)
+    return None
 
 
-def _foreign(root: str, context: Context) -> SymbolEntry:
-    """What is known of a module from elsewhere whose name says that it is for CUDA."""
-    rule = context.catalogue.required("cuda-library")
-    manual = Applicability.MANUAL
-    note = message("check.cuda-by-name")
-    return SymbolEntry(root, rule, None, manual, None, False, None, note, note.en)
+def _by_name(root: str, rule: str, note: LocalizedText, context: Context) -> SymbolEntry:
+    """What is known of a module from elsewhere by its name alone."""
+    known, manual = context.catalogue.required(rule), Applicability.MANUAL
+    return SymbolEntry(root, known, None, manual, None, False, None, note, note.en)
 
 
 def tried(node: ast.Try, scope: Scope, context: Context) -> None:
     """`try: import apex`, `except ImportError: apex = None`."""
     if uses_libraries(context):
         switches = any(_switches_on(part, context) for s in node.body for part in nodes_below(s))
-        _set_aside(tried_parts(node) if switches else parts_with_other_way(node), context)
+        _set_aside(tried_parts(node) if switches else parts_with_other_way(node, scope), context)
 
 
 def _switches_on(statement: ast.AST, context: Context) -> bool:
