@@ -319,9 +319,9 @@ COUNTED = "    if (i + 1) % accumulate == 0:\n        optimizer.step()\n"
     ("text", "times"),
     [
         (HELPER, "1"),
-        (HELPER.replace("    optimizer.step()\n", COUNTED), "8"),
+        (HELPER.replace("    optimizer.step()\n", COUNTED), "accumulate"),
         (HELPER.replace("    loss = go_back(x)\n", SPLIT), None),
-        (HELPER.replace("    optimizer.step()\n", COUNTED).replace("= 8", "= given"), None),
+        (HELPER.replace("    optimizer.step()\n", COUNTED).replace("= 8", "= given"), "accumulate"),
     ],
 )
 def test_how_often_gradients_are_added_up(text: str, times: str | None) -> None:
@@ -415,3 +415,68 @@ def test_names_of_the_script_are_left_alone(text: str) -> None:
         result = put_in(taken, kind)
         assert "_2" in result
         assert without(result).text == taken
+
+
+@pytest.mark.parametrize(
+    ("made", "watched"),
+    [
+        ("optimizer = make(args, model)\nmodel.train()", "(model, "),
+        ("optimizer, schedule = make(model)\nmodel.train()", "(model, "),
+        ("optimizer = given or torch.optim.SGD(model.parameters())", "(model, "),
+        ("params = [*a.parameters()] + list(b.parameters())\noptimizer = SGD(params)", "([a, b], "),
+        ("optimizer = torch.optim.SGD(net.trainable_params())\nnet = net", "(net, "),
+        ("optimizer = make(args)", None),
+        ("optimizer = torch.optim.SGD(model.parameters()) if full else None", None),
+    ],
+)
+def test_what_is_watched(made: str, watched: str | None) -> None:
+    text = f"import torch\nfrom torch.optim import SGD\n{made}\n"
+    text += "for x in loader:\n    model(x).backward()\n    optimizer.step()\n"
+    if watched is None:
+        with pytest.raises(UnclearError):
+            put_in(text, "monitor")
+    else:
+        assert f"set_monitor{watched}optimizer=optimizer" in put_in(text, "monitor")
+
+
+def test_a_model_is_watched_when_it_is_ready() -> None:
+    text = """\
+import torch
+def main():
+    model = Net()
+    optimizer = torch.optim.Adam(model.parameters())
+    model, optimizer = accelerator.prepare(model, optimizer)
+    train(model, optimizer)
+def train(model, optimizer):
+    for x in loader:
+        accelerator.backward(model(x))
+        optimizer.step()
+"""
+    assert "prepare(model, optimizer)\n    npu_monitor = " in bare(put_in(text, "monitor"))
+
+
+EVALUATES = """\
+import torch
+def run(loader, model, optimizer, training):
+    for x in loader:
+        loss = model(x)
+        if training:
+            loss.backward()
+            optimizer.step()
+def main():
+    run(a, model, optimizer, True)
+    run(b, model, None, False)
+"""
+
+
+def test_turns_that_evaluate_are_not_measured() -> None:
+    dumped = bare(put_in(EVALUATES, "dump"))
+    assert "        if training:\n            npu_debugger.start()\n        loss" in dumped
+    assert "        if training:\n            npu_debugger.stop()\n" in dumped
+    profiled = bare(put_in(EVALUATES, "profiler"))
+    assert "    if training:\n        npu_profiler.start()\n    for x" in profiled
+    inside = EVALUATES.replace("        loss = model(x)\n", "").replace(
+        "loss.backward()", "loss = model(x)\n            loss.backward()"
+    )
+    dumped = bare(put_in(inside, "dump"))
+    assert "        if training:\n            npu_debugger.start()\n            loss" in dumped

@@ -19,9 +19,8 @@ TOGETHER = {
 WATCHED = ("monitor", "determinism")
 REFUSED = {
     *(("gan", "config-check"), ("gan", "monitor")),
-    ("gpt_flash", "monitor"),
 }
-"""Scripts with several optimizers, with groups of parameters, or that count what they add up."""
+"""Scripts with several optimizers."""
 
 
 @pytest.mark.parametrize("name", [name for name in SCRIPTS if name != "word_notebook"])
@@ -33,7 +32,10 @@ def test_losses_are_the_same(name: str, tmp_path: Path, monkeypatch: pytest.Monk
     before = verified(tmp_path, monkeypatch, *arguments, path=str(DOUBLES))[1]
     assert before["losses"]
     monkeypatch.chdir(tmp_path)
-    for kinds in (*TOGETHER.values(), *([WATCHED] if name in ("mnist", "llama") else [])):
+    for kinds in (
+        *TOGETHER.values(),
+        *([WATCHED] if name in ("mnist", "llama", "gpt_flash") else []),
+    ):
         for kind in kinds:
             code, _, errors = invoke("instrument", kind, "train.py")
             assert (code == 0) is ((name, kind) not in REFUSED), errors

@@ -15,6 +15,7 @@ from npulens.syntax.scopes import Scope
 from npulens.syntax.values import dotted_name
 from npulens.syntax.walking import nodes_below
 from npulens.training.call_sites import Path, Site
+from npulens.training.statement_blocks import block_with
 from npulens.training.updates import Backward
 
 _BUILTINS = frozenset(dir(builtins))
@@ -92,7 +93,7 @@ def _in_function(site: Site, needed: set[str], barriers: frozenset[ast.expr]) ->
     wanted = set(needed)
     for depth in range(len(chain) - 1, -1, -1):
         owner = chain[depth - 1] if depth else site.function
-        block = _block_with(owner, chain[depth]) if owner is not None else None
+        block = block_with(owner, chain[depth]) if owner is not None else None
         if block is None:
             return None
         before = block[: block.index(chain[depth])]
@@ -102,17 +103,6 @@ def _in_function(site: Site, needed: set[str], barriers: frozenset[ast.expr]) ->
             return found
         if isinstance(owner, (ast.For, ast.AsyncFor, ast.While)) and owner in site.loops:
             return None
-    return None
-
-
-def _block_with(owner: ast.AST, statement: ast.stmt) -> list[ast.stmt] | None:
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(owner, name, None)
-        if isinstance(block, list) and statement in block:
-            return block
-    for handler in getattr(owner, "handlers", ()):
-        if statement in handler.body:
-            return list(handler.body)
     return None
 
 
@@ -131,7 +121,7 @@ def _slice(
         wanted -= {n for n in wanted if n in assigned and not isinstance(statement, ast.If)}
         wanted |= _names(statement)
         last = at if last is None else last
-        first = at if _computes(statement, scope) else first
+        first = at if computes(statement, scope) else first
     if first is None or last is None:
         return None
     return LossRegion(tuple(before[first : last + 1]), scope)
@@ -149,7 +139,7 @@ def _require_whole(found: LossRegion, wanted: set[str], site: Site) -> None:
         if method is function or method.name.startswith("__"):
             continue
         for node in nodes_below(method):
-            if isinstance(node, ast.Assign) and _computes(node, found.scope):
+            if isinstance(node, ast.Assign) and computes(node, found.scope):
                 stored = set(assigned_names(node))
                 if any(name in stored for name in read):
                     raise UnclearLossError(node.lineno)
@@ -166,7 +156,7 @@ def _called(statements: Sequence[ast.stmt]) -> set[str]:
     return found
 
 
-def _computes(statement: ast.stmt, scope: Scope) -> bool:
+def computes(statement: ast.stmt, scope: Scope) -> bool:
     """Whether a statement calls a model, a criterion or the like."""
     return any(
         _is_computation(node.func, scope)

@@ -5,13 +5,17 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from npulens.syntax.meanings import Instance, resolve
-from npulens.syntax.walking import nodes_below
-from npulens.training.call_sites import CallSites, Loop, Site
+from npulens.syntax.values import is_none
+from npulens.syntax.walking import choices
+from npulens.training.call_sites import CallSites, Site
 from npulens.training.flow import Flow
 from npulens.training.participants import base_of, holders, owners_of_parameters
-from npulens.training.step_loops import StepLoop
-from npulens.training.updates import Update
+from npulens.training.training_script import TrainingScript
 
+_OF_MODULES = frozenset(
+    {"train", "eval", "parameters", "named_parameters", "modules", "named_modules", "no_sync"}
+)
+"""Methods that only modules of PyTorch have, or wrappers of them."""
 _SHARED = (ast.ClassDef, ast.Module)
 """What has variables that all its functions know."""
 
@@ -35,29 +39,53 @@ class MadeOptimizer(NamedTuple):
         statement: The assignment.
         site: The call that makes it.
         optimizer: What the assignment calls the optimizer.
-        model: The model whose parameters it is given, as the function of the statement calls it.
+        models: The models whose parameters it is given, as the function of the statement calls
+            them.
     """
 
     statement: ast.Assign | ast.AnnAssign
     site: Site
     optimizer: ast.expr
-    model: str
+    models: tuple[str, ...]
 
 
-def made_optimizers(sites: CallSites, flow: Flow) -> tuple[MadeOptimizer, ...]:
-    """The assignments that make an optimizer of the parameters of one model, in order."""
+def made_optimizers(training: TrainingScript, flow: Flow) -> tuple[MadeOptimizer, ...]:
+    """The assignments that make an optimizer of the parameters of models, in order."""
     found = []
-    for site, call in sites.calls():
+    for site, call in training.sites.calls():
         statement = site.statement
-        if not isinstance(statement, (ast.Assign, ast.AnnAssign)) or statement.value is not call:
+        if not isinstance(statement, (ast.Assign, ast.AnnAssign)) or statement.value is None:
             continue
-        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-        model = _only_model(call, site, flow)
-        is_named = len(targets) == 1 and isinstance(targets[0], (ast.Name, ast.Attribute))
-        if model is None or not is_named or not _makes_optimizer(call, targets[0], site):
+        if call not in _certain(statement.value):
             continue
-        found.append(MadeOptimizer(statement, site, targets[0], model))
+        target = _optimizer_among(statement, call, site)
+        models = None if target is None else _models(call, site, training, flow)
+        if target is not None and models:
+            found.append(MadeOptimizer(statement, site, target, models))
     return tuple(found)
+
+
+def _certain(value: ast.expr) -> list[ast.expr]:
+    """What a value may be, if none of it is `None`: `given or Adam(...)`."""
+    parts = value.values if isinstance(value, ast.BoolOp) else [value]
+    found = [each for part in parts for each in choices(part)]
+    return [] if any(is_none(each) for each in found) else found
+
+
+def _optimizer_among(
+    statement: ast.Assign | ast.AnnAssign, call: ast.Call, site: Site
+) -> ast.expr | None:
+    """The target of an assignment that is an optimizer: `optimizer, schedule = make(model)`."""
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    if len(targets) != 1:
+        return None
+    several = isinstance(targets[0], (ast.Tuple, ast.List))
+    each = targets[0].elts if isinstance(targets[0], (ast.Tuple, ast.List)) else targets
+    named = [t for t in each if isinstance(t, (ast.Name, ast.Attribute))]
+    if several:
+        found = [t for t in named if _is_named_so(t)]
+        return found[0] if len(found) == 1 else None
+    return next((t for t in named if _makes_optimizer(call, t, site)), None)
 
 
 def _is_class(name: str) -> bool:
@@ -66,29 +94,72 @@ def _is_class(name: str) -> bool:
 
 def _makes_optimizer(call: ast.Call, target: ast.expr, site: Site) -> bool:
     made = [value.name for value in resolve(call, site.scope) if isinstance(value, Instance)]
-    name = (target.attr if isinstance(target, ast.Attribute) else getattr(target, "id", "")).lower()
     is_state = getattr(call.func, "attr", "") == "state_dict"
-    if is_state or any("sched" in each for each in (name, *made)):
+    if is_state or any("sched" in each for each in (_last(target).lower(), *made)):
         return False
-    is_named = "optim" in name or "opt" in name.split("_")
-    return is_named or any(".optim" in each for each in made)
+    return _is_named_so(target) or any(".optim" in each for each in made)
 
 
-def _only_model(call: ast.Call, site: Site, flow: Flow) -> str | None:
-    """The model of `SGD(model.parameters())`; `None` if there are several or none is named here.
+def _is_named_so(target: ast.expr) -> bool:
+    name = _last(target).lower()
+    return "sched" not in name and ("optim" in name or "opt" in name.split("_"))
+
+
+def _last(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+
+
+def _models(
+    call: ast.Call, site: Site, training: TrainingScript, flow: Flow
+) -> tuple[str, ...] | None:
+    """The models of `SGD(model.parameters())`; `None` if one has no name here.
 
     Groups of parameters may be put together before, or by a function of the file that is given
-    the model.
+    the model. A function of another file is given the model itself.
     """
-    names = set()
+    names: dict[str | None, None] = {}
     for value in flow.origins(call):
         for owner in owners_of_parameters(value.node, flow):
-            names.add(_name_here(base_of(owner, flow), site, flow))
-    return names.pop() if len(names) == 1 else None
+            names[name_here(base_of(owner, flow), site, flow)] = None
+    if not names and _is_stepped(call, training, flow):
+        names = dict.fromkeys(_given_models(call, site, training, flow))
+    return None if None in names else tuple(each for each in names if each is not None)
 
 
-def _name_here(model: ast.expr, site: Site, flow: Flow) -> str | None:
-    """What a model is called in the function of a statement."""
+def _is_stepped(call: ast.Call, training: TrainingScript, flow: Flow) -> bool:
+    return any(
+        value.node is call
+        for update in training.updates
+        for value in flow.origins(update.optimizer)
+    )
+
+
+def _given_models(
+    call: ast.Call, site: Site, training: TrainingScript, flow: Flow
+) -> Iterator[str]:
+    """The models among the arguments of a call, by what is done with them in the same function."""
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    made = [value.name for value in resolve(call, site.scope) if isinstance(value, Instance)]
+    is_of_torch = any(name.startswith("torch.optim.") for name in made)
+    for each in given:
+        is_asked = isinstance(each, ast.Call) and "param" in _last(each.func).lower()
+        if is_asked and isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute):
+            each = each.func.value
+            if is_of_torch and flow.variable(each) is not None and _last(each) != "self":
+                yield ast.unparse(each)
+                continue
+        variable = flow.variable(each) if isinstance(each, (ast.Name, ast.Attribute)) else None
+        if variable is not None and any(
+            isinstance(other.func, ast.Attribute)
+            and other.func.attr in _OF_MODULES
+            and flow.variable(other.func.value) == variable
+            for _, other in training.sites.calls()
+        ):
+            yield ast.unparse(each)
+
+
+def name_here(model: ast.expr, site: Site, flow: Flow) -> str | None:
+    """What a model, or another value, is called in the function of a statement."""
     variable = flow.variable(model)
     if variable is None:
         return None
@@ -100,43 +171,3 @@ def _name_here(model: ast.expr, site: Site, flow: Flow) -> str | None:
         if each.owner is site.function or isinstance(each.owner, ast.Module)
     }
     return held.pop() if len(held) == 1 else None
-
-
-def accumulation(step: StepLoop, sites: CallSites) -> str | None:
-    """How many times gradients are added up for an update, as it is written; `None` if unclear.
-
-    `1` where each backward pass is followed by an update, `n` of `if (i + 1) % n == 0:`.
-    """
-    for update in step.updates:
-        for statement in update.site.statements:
-            if isinstance(statement, ast.If) and statement.lineno > step.loop.lineno:
-                found = _every(statement.test)
-                if found is not None:
-                    return found if found.isdigit() else _constant(found, update, sites)
-    going_back = {each for b in step.backwards for each in _loops_within(step, b.site, sites)}
-    updated = {each for u in step.updates for each in _loops_within(step, u.site, sites)}
-    return "1" if going_back <= updated else None
-
-
-def _loops_within(step: StepLoop, site: Site, sites: CallSites) -> Iterator[tuple[Loop, ...]]:
-    """The loops from that of the steps to a call, on each way that leads there."""
-    for path in sites.paths_to(site):
-        if step.loop in path.loops:
-            yield path.loops[path.loops.index(step.loop) :]
-
-
-def _constant(name: str, update: Update, sites: CallSites) -> str | None:
-    """The number that a name of the module stands for, if it is assigned once."""
-    body = sites.program.body_of(sites.program.module_at(update.site.scope))
-    assigned = [s for s in body if isinstance(s, ast.Assign) and ast.unparse(s.targets[0]) == name]
-    value = assigned[0].value if len(assigned) == 1 else None
-    number = getattr(value, "value", None)
-    return str(number) if isinstance(number, int) and number > 0 else None
-
-
-def _every(test: ast.expr) -> str | None:
-    """`n` of a condition with `step % n`."""
-    for node in nodes_below(test):
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
-            return ast.unparse(node.right)
-    return None

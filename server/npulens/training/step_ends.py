@@ -2,7 +2,6 @@
 
 import ast
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from npulens.training.call_sites import CallSites, Loop
 from npulens.training.step_loops import StepLoop
@@ -11,45 +10,42 @@ _BELONGS = frozenset({"step", "update", "zero_grad", "step_update"})
 """Calls behind an update that are part of it: of a scaler, a schedule, an average of weights."""
 
 
-class StepEnd(NamedTuple):
-    """The ends of the steps that a loop makes.
+def step_end(step: StepLoop, sites: CallSites) -> ast.stmt:
+    """The statement behind which a step is over.
 
-    Attributes:
-        counted: The statement behind which a step is over; if updates are made under a condition,
-            it is in the block that the condition guards.
-        closed: The statement of the loop's own body that holds it: behind it a turn is over,
-            whether or not the weights were updated.
+    If updates are made under a condition, it is in the block that the condition guards.
     """
+    chains = _chains(step, sites)
+    block: Sequence[ast.stmt] = step.loop.body
+    depth = 0
+    while (inner := _only_block([c[depth] for c in chains], chains, depth)) is not None:
+        block = inner
+        depth += 1
+    return _with_what_belongs(_latest([chain[depth] for chain in chains]), block)
 
-    counted: ast.stmt
-    closed: ast.stmt
+
+def closing(step: StepLoop, sites: CallSites, block: Sequence[ast.stmt]) -> ast.stmt:
+    """The statement of a block around all updates behind which they are made, if they are."""
+    chains = _chains(step, sites)
+    return _with_what_belongs(_latest([s for c in chains for s in c if s in block]), block)
 
 
-def step_end(step: StepLoop, sites: CallSites) -> StepEnd:
-    """Where the steps of a loop end."""
-    chains = [
+def _chains(step: StepLoop, sites: CallSites) -> list[tuple[ast.stmt, ...]]:
+    """The statements around the updates of a loop, in the loop."""
+    return [
         chain
         for update in step.updates
         for path in sites.paths_to(update.site)
         for site in path.sites
-        if step.loop in site.loops and (chain := _inside(site.statements, step.loop))
+        if step.loop in site.loops and (chain := inside(site.statements, step.loop))
     ]
-    block: Sequence[ast.stmt] = step.loop.body
-    depth = 0
-    while True:
-        heads = [chain[depth] for chain in chains]
-        last = max(heads, key=lambda statement: statement.lineno)
-        inner = _only_block(heads, chains, depth)
-        if inner is None:
-            closing = max((chain[0] for chain in chains), key=lambda statement: statement.lineno)
-            return StepEnd(
-                _with_what_belongs(last, block), _with_what_belongs(closing, step.loop.body)
-            )
-        block = inner
-        depth += 1
 
 
-def _inside(statements: Sequence[ast.stmt], loop: Loop) -> tuple[ast.stmt, ...]:
+def _latest(statements: Sequence[ast.stmt]) -> ast.stmt:
+    return max(statements, key=lambda statement: statement.lineno)
+
+
+def inside(statements: Sequence[ast.stmt], loop: Loop) -> tuple[ast.stmt, ...]:
     """The statements around a site that are in a loop, the outermost first."""
     found = list(statements)
     return tuple(found[found.index(loop) + 1 :]) if loop in found else ()

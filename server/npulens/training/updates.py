@@ -9,6 +9,8 @@ from npulens.syntax.scopes import Scope
 from npulens.training.call_sites import CallSites, Site
 
 _BACKWARD = frozenset({"backward", "manual_backward"})
+_STEPS = frozenset({"step", "optimizer_step", "step_and_update_lr"})
+"""What updates weights; the last one is that of wrappers that set the learning rate as well."""
 _OTHER_STEPPERS = ("sched", "scaler", "prof", "env", "logger", "timer", "progress", "ema")
 """What has a `step()` of its own that updates no weights."""
 
@@ -76,11 +78,12 @@ def updates(sites: CallSites) -> Iterator[Update]:
     reset = {
         ast.unparse(call.func.value)
         for _, call in sites.calls()
-        if isinstance(call.func, ast.Attribute) and call.func.attr == "zero_grad"
+        if isinstance(call.func, ast.Attribute)
+        and (call.func.attr == "zero_grad" or _is_engine(call.func, call))
     }
     for site, call in sites.calls():
         function = call.func
-        if isinstance(function, ast.Attribute) and function.attr in ("step", "optimizer_step"):
+        if isinstance(function, ast.Attribute) and function.attr in _STEPS:
             if _is_optimizer(function.value, site.scope, reset) and _takes_no_other(call):
                 yield Update(site, function.value, None)
             elif call.args and _is_optimizer(call.args[0], site.scope, reset):
@@ -89,6 +92,16 @@ def updates(sites: CallSites) -> Iterator[Update]:
             given = [a for a in call.args if _is_optimizer(a, site.scope, reset)]
             if given and len(call.args) > 1:
                 yield Update(site, given[0], function)  # timm's `loss_scaler(loss, optimizer, ...)`
+
+
+def _is_engine(function: ast.Attribute, call: ast.Call) -> bool:
+    """`engine.backward(loss)` of DeepSpeed and the like: its `step()` updates weights."""
+    if function.attr != "backward" or len(call.args) != 1 or _is_loss(function.value):
+        return False
+    named = (
+        isinstance(function.value, (ast.Name, ast.Attribute)) and _last(function.value) != "self"
+    )
+    return named and isinstance(call.args[0], (ast.Name, ast.Attribute))
 
 
 def _takes_no_other(call: ast.Call) -> bool:
@@ -103,7 +116,7 @@ def _is_optimizer(node: ast.expr, scope: Scope, reset: set[str]) -> bool:
     if isinstance(node, (ast.Constant, ast.Lambda)):
         return False
     made = [v.name for v in resolve(node, scope) if isinstance(v, Instance)]
-    if any(".lr_scheduler" in name or name.endswith("GradScaler") for name in made):
+    if any(_is_schedule(name) or name.endswith("GradScaler") for name in made):
         return False
     if any(".optim" in name or name.endswith(("AdamW", "Adafactor")) for name in made):
         return True
@@ -113,6 +126,11 @@ def _is_optimizer(node: ast.expr, scope: Scope, reset: set[str]) -> bool:
     if any(other in name for other in _OTHER_STEPPERS):
         return False
     return "optim" in name or "opt" in name.split("_") or ast.unparse(node) in reset
+
+
+def _is_schedule(made_by: str) -> bool:
+    """`transformers.optimization.get_cosine_schedule_with_warmup` is in a module of optimizers."""
+    return ".lr_scheduler" in made_by or "sched" in made_by.rpartition(".")[2].lower()
 
 
 def _last(node: ast.expr) -> str:

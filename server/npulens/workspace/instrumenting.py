@@ -13,6 +13,7 @@ from npulens.fixes.scripts import UnclearError
 from npulens.text.decoding import DecodedSource, UnencodableText, encode_source
 from npulens.workspace.files.writing import NotReplacedError, replace_content, write_whole
 from npulens.workspace.fixing.rewriting_files import read_source
+from npulens.workspace.imported_modules import imported_modules
 
 
 class NotInstrumentedError(LocalizedError):
@@ -43,7 +44,7 @@ def plan_insertion(path: Path, instrument: Instrument) -> Plan:
     """
     source = _source(path)
     try:
-        return Plan(path, source, instrumented(source.text, instrument))
+        return Plan(path, source, instrumented(source.text, instrument, imported_modules(path)))
     except UnclearError as error:
         raise NotInstrumentedError(about(f"{path}:{error.line}", error.text)) from error
 

@@ -1,6 +1,5 @@
 """Putting an instrument into a script."""
 
-import ast
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -9,34 +8,42 @@ from functools import lru_cache
 from npulens.catalog.model import Edit
 from npulens.fixes.apply import apply_edits
 from npulens.fixes.instruments.callbacks import added, callback_lines
-from npulens.fixes.instruments.insertion import Insertion, before, behind, edits_of
-from npulens.fixes.instruments.instrument_model import Instrument
+from npulens.fixes.instruments.insertion import Insertion, edits_of
+from npulens.fixes.instruments.instrument_model import Instrument, fill
 from npulens.fixes.instruments.marks import marked_lines, script_tree
 from npulens.fixes.instruments.mixed_precision import MixedPrecision
+from npulens.fixes.instruments.prepared_lines import prepared_lines
 from npulens.fixes.instruments.script_places import (
     around_loops,
     at_top,
     behind_imports,
     in_steps,
-    loop_behind,
 )
 from npulens.fixes.scripts import Script, UnclearError, read_script
-from npulens.training.flow import Flow
-from npulens.training.made_optimizers import accumulation, made_optimizers, optimizer_names
+from npulens.training.program import FindModule
 from npulens.training.training_script import TrainingScript, read_training
+from npulens.training.turns import turns
 
 
-def instrumented(text: str, instrument: Instrument) -> str:
+def instrumented(text: str, instrument: Instrument, find: FindModule | None = None) -> str:
     """A script with an instrument.
+
+    Args:
+        text: The script.
+        instrument: What is put in.
+        find: Finds the modules that the script imports, for what half precision depends on;
+            without it they are not looked at.
 
     Raises:
         UnclearError: As `instrument_edits`.
     """
-    return apply_edits(text, instrument_edits(text, instrument))
+    return apply_edits(text, instrument_edits(text, instrument, find))
 
 
 @lru_cache(maxsize=8)  # an editor asks for them whenever the cursor moves
-def instrument_edits(text: str, instrument: Instrument) -> tuple[Edit, ...]:
+def instrument_edits(
+    text: str, instrument: Instrument, find: FindModule | None = None
+) -> tuple[Edit, ...]:
     """The edits that put an instrument into a script.
 
     Raises:
@@ -50,7 +57,11 @@ def instrument_edits(text: str, instrument: Instrument) -> tuple[Edit, ...]:
     changes: list[Edit] = []
     more: list[Insertion] = []
     if filled.dtype:
-        precision = MixedPrecision(script, training, filled.dtype, names.get("npu_scaler", ""))
+        if not training.backwards and not training.updates and not training.runs:
+            raise _no_steps(training)
+        precision = MixedPrecision(
+            script, training, filled.dtype, names.get("npu_scaler", ""), find
+        )
         filled = replace(filled, imports=precision.imports() + filled.imports)
         changes += precision.edits()
         more += precision.insertions()
@@ -86,16 +97,16 @@ def _insertions(
     imports = instrument.imports
     steps, runs = training.steps, training.runs
     if instrument.needs_steps or instrument.dtype:
-        if not steps and not runs:
+        if not steps and not runs and not (instrument.dtype and turns(training)):
             raise _no_steps(training)
         if runs and not steps and not instrument.dtype:
             imports += callback_lines(runs[0], instrument)
             yield from added(runs, lines)
-        yield from around_loops(steps, lines, instrument.before, instrument.after)
+        yield from around_loops(training, lines, instrument.before, instrument.after)
         ends = instrument.step_end, instrument.turn_end
         yield from in_steps(training, lines, instrument.step_begin, *ends)
     if instrument.prepared:
-        yield from _prepared(instrument, script, training)
+        yield from prepared_lines(instrument, training, lines)
     if instrument.top:
         yield at_top(tree, lines, instrument.top)
     if imports:
@@ -116,44 +127,6 @@ def _no_steps(training: TrainingScript) -> UnclearError:
         line = training.backwards[0].site.node.lineno
         return UnclearError(line, "instrument.no-update")
     return UnclearError(1, "instrument.no-training")
-
-
-def _prepared(
-    instrument: Instrument, script: Script, training: TrainingScript
-) -> Iterator[Insertion]:
-    """Lines behind each statement that makes the optimizer, such as one in each branch."""
-    lines = script.lines
-    made = made_optimizers(training.sites, Flow(training.sites.program, training.sites))
-    if not made:
-        line = training.updates[0].site.node.lineno if training.updates else 1
-        raise UnclearError(line, "instrument.no-optimizer")
-    first = made[0]
-    if not optimizer_names(training.sites) <= {ast.unparse(first.optimizer)}:
-        line = first.statement.lineno
-        raise UnclearError(line, "instrument.several-optimizers")
-    values = {"model": first.model, "optimizer": ast.unparse(first.optimizer)}
-    for each in made[1:]:
-        if (each.model, ast.unparse(each.optimizer)) != tuple(values.values()):
-            line = each.statement.lineno
-            raise UnclearError(line, "instrument.several-optimizers")
-    if any("{accumulation}" in line for line in instrument.prepared):
-        values["accumulation"] = _accumulation(training)
-    filled = [fill(line, values) for line in instrument.prepared]
-    loop = loop_behind(training.steps, made)
-    if loop is not None:
-        yield before(lines, loop, filled, order=2)
-        return
-    for each in made:
-        yield behind(lines, each.statement, filled)
-
-
-def _accumulation(training: TrainingScript) -> str:
-    """How many times gradients are added up before an update."""
-    counted = [(step, accumulation(step, training.sites)) for step in training.steps]
-    for step, found in counted:
-        if found is None:
-            raise UnclearError(step.loop.lineno, "instrument.accumulation")
-    return next((found for _, found in counted if found is not None), "1")
 
 
 def _free_names(instrument: Instrument, text: str) -> Mapping[str, str]:
@@ -184,8 +157,3 @@ def _filled(instrument: Instrument, values: Mapping[str, str]) -> Instrument:
         after=each(instrument.after),
         prepared=each(instrument.prepared),
     )
-
-
-def fill(line: str, values: Mapping[str, str]) -> str:
-    """A line with the names in braces that are known filled in."""
-    return re.sub(r"\{(\w+)\}", lambda found: values.get(found[1], found[0]), line)

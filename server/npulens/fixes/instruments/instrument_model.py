@@ -1,5 +1,7 @@
 """What an instrument is."""
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from npulens.catalog.message_ids import MessageId
@@ -23,6 +25,7 @@ class Instrument:
         after: Lines behind the outermost loop.
         prepared: Lines behind the statement that makes the optimizer; `{model}` and
             `{optimizer}` are what that statement calls them.
+        takes_models: Whether a list of several models may stand for `{model}`.
         names: Names that it binds at the top of the module. Each gets a number if it is taken.
         not_with: Instruments that disturb it, and it them.
         dtype: The type to which autocast casts what computes the loss, if it is about that.
@@ -40,6 +43,7 @@ class Instrument:
     turn_end: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
     prepared: tuple[str, ...] = ()
+    takes_models: bool = False
     names: tuple[str, ...] = ()
     not_with: frozenset[str] = frozenset()
     dtype: str = ""
@@ -49,3 +53,8 @@ class Instrument:
     def needs_steps(self) -> bool:
         """Whether lines belong to the loops of the training."""
         return bool(self.before or self.step_begin or self.step_end or self.turn_end or self.after)
+
+
+def fill(line: str, values: Mapping[str, str]) -> str:
+    """A line with the names in braces that are known filled in."""
+    return re.sub(r"\{(\w+)\}", lambda found: values.get(found[1], found[0]), line)

@@ -114,6 +114,7 @@ INSTRUMENTS = (
             "npu_monitor.set_monitor("
             "{model}, optimizer={optimizer}, grad_acc_steps={accumulation})",
         ),
+        takes_models=True,
         not_with=frozenset({"profiler", "dump"}),
         settings=("msprobe_monitor.json", _MONITOR_SETTINGS),
     ),

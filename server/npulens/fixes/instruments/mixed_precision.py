@@ -9,34 +9,44 @@ import re
 from collections.abc import Iterator, Sequence
 
 from npulens.catalog.model import Edit
+from npulens.fixes.instruments.bfloat16_arrays import ArraySearch
+from npulens.fixes.instruments.half_hazards import HalfHazards
 from npulens.fixes.instruments.insertion import Insertion, before, behind
+from npulens.fixes.instruments.loss_scaling import scaler_lines
 from npulens.fixes.instruments.marks import marked, replaced_line
+from npulens.fixes.instruments.region_start import RegionStart
 from npulens.fixes.scripts import Script, UnclearError
 from npulens.syntax.meanings import Qualified, resolve_name
 from npulens.syntax.strings import comments_and_strings
-from npulens.syntax.values import Name, dotted_name
+from npulens.syntax.values import Name
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import line_ending
 from npulens.text.spans import Span
-from npulens.training.call_sites import Site
 from npulens.training.loss_regions import (
     LossRegion,
     UnclearLossError,
-    assigned_names,
     loss_region,
 )
-from npulens.training.step_loops import StepLoop
-from npulens.training.training_script import TrainingScript
-from npulens.training.updates import Backward, Update
+from npulens.training.program import FindModule, Module, Program
+from npulens.training.training_script import TrainingScript, read_program
+from npulens.training.turns import Turn, turns
+from npulens.training.updates import Backward
 
 _CASTS_ALREADY = re.compile(
     r"\bautocast\b|\bGradScaler\b|\bamp\.(?:initialize|scale_loss)\b|\.half\(\)|\.bfloat16\(\)"
-    r"|\bmixed_precision\b|\bfp16\b"
+    r"|\bmixed_precision\b|\bfp16\b|\btorch\.(?:float16|half|bfloat16)\b"
 )
 _REFUSES_AUTOCAST = re.compile(r"\bBCELoss\(|(?<!\w)binary_cross_entropy\(")
 """Losses that raise an error under autocast, as their logarithms need more than half precision."""
 _GRADIENTS = re.compile(r"\bautograd\.grad\b|(?<![\w.])grad\(|\.grad\b(?!\s*=\s*None\b)")
 """Where a script has to do with gradients itself, which are scaled then."""
+_IMPORTS = re.compile(
+    r"^[ \t]*(?:from[ \t]+[\w.]+[ \t]+)?import[ \t]+(?:\([^)]*\)|[^\n]*)", re.MULTILINE
+)
+"""Statements that import something."""
+_DEVICES = re.compile(r"cuda|npu|gpu|accelerat|fabric|deepspeed|xpu|\bmps\b|\brank")
+_SETS_GRADIENTS = re.compile(r"\.grad\s*=(?!=|\s*None\b)")
+"""Where gradients come from no `backward()`, so that what computes their loss is not seen."""
 _STEP = "    "
 
 
@@ -46,14 +56,22 @@ class MixedPrecision:
     Args:
         dtype: `bfloat16`, or `float16` with a scaler.
         scaler: What the scaler is called.
+        find: Finds the modules that the script imports; without it they are not looked at.
 
     Raises:
         UnclearError: It casts already, its loop is in a library, or it is not clear what
             computes a loss; the edits raise it too.
     """
 
-    def __init__(self, script: Script, training: TrainingScript, dtype: str, scaler: str) -> None:
-        text = script.lines.text
+    def __init__(
+        self,
+        script: Script,
+        training: TrainingScript,
+        dtype: str,
+        scaler: str,
+        find: FindModule | None = None,
+    ) -> None:
+        text = _code_alone(script.lines.text)
         if casts := _CASTS_ALREADY.search(text):
             line = text.count("\n", 0, casts.start()) + 1
             raise UnclearError(line, "instrument.casts-already", code=casts[0])
@@ -63,14 +81,19 @@ class MixedPrecision:
         if dtype == "float16" and (changed := _GRADIENTS.search(text)):
             line = text.count("\n", 0, changed.start()) + 1
             raise UnclearError(line, "instrument.gradients-by-hand", code=changed[0])
+        if sets := _SETS_GRADIENTS.search(text):
+            line = text.count("\n", 0, sets.start()) + 1
+            raise UnclearError(line, "instrument.unclear-loss")
         if training.runs:
             line = training.runs[0].site.node.lineno
             raise UnclearError(line, "instrument.precision-of-library")
         self._script, self._training = script, training
-        self._dtype, self._scaler = dtype, scaler
+        self._dtype, self._scaler, self._find = dtype, scaler, find
         going_back = (each.site.node for each in training.backwards)
         self._barriers = frozenset((*going_back, *(each.site.node for each in training.updates)))
-        strings = comments_and_strings(text)
+        self._turns = turns(training)
+        self._start = RegionStart(training.sites)
+        strings = comments_and_strings(script.lines.text)
         self._long_strings = [span for span in strings if "\n" in text[slice(*span)]]
 
     def imports(self) -> tuple[str, ...]:
@@ -85,35 +108,47 @@ class MixedPrecision:
     def edits(self) -> Iterator[Edit]:
         """The edits that indent and replace lines."""
         regions: dict[ast.stmt, LossRegion] = {}
-        for step in self._training.steps:
+        for step in self._turns:
             for backward in step.backwards:
                 if backward.owner is not None:
                     line = backward.site.node.lineno
                     raise UnclearError(line, "instrument.goes-back-by-other")
                 region = self._region(step, backward)
-                if self._dtype == "bfloat16":
-                    _require_no_array(step, region)
                 regions[region.statements[0]] = region
         _require_apart([*regions.values()])
+        if self._dtype == "bfloat16":
+            ArraySearch(self._training.sites, regions.values()).require_none()
+        self._require_no_hazard([*regions.values()])
         for region in regions.values():
             yield from self._indented(region)
         if self._dtype == "float16":
             yield from self._scaled()
 
+    def _require_no_hazard(self, regions: Sequence[LossRegion]) -> None:
+        """See that what the script imports can be computed in half precision as well."""
+        start = Module("", self._script.tree, self._script.module)
+        program = Program(start) if self._find is None else Program(start, self._find)
+        if self._find is not None and _stays_on_host(program):
+            raise UnclearError(regions[0].statements[0].lineno, "instrument.on-host")
+        training, flow = read_program(program)
+        loops = [turn.around for turn in self._turns]
+        HalfHazards(training, flow, self._dtype).require_none(regions, loops)
+
     def insertions(self) -> Iterator[Insertion]:
         """The lines of a scaler: `unscale_` before clipping, `update` behind the last step."""
         if self._dtype != "float16":
             return
-        for step in self._training.steps:
-            yield from self._unscaled(step)
-            yield from self._updated(step)
+        found = (
+            line
+            for turn in self._turns
+            for line in scaler_lines(self._script, self._training.sites, turn, self._scaler)
+        )
+        yield from dict.fromkeys(found)  # several loops may run the same function
 
-    def _region(self, step: StepLoop, backward: Backward) -> LossRegion:
-        ways = [
-            path for path in self._training.sites.paths_to(backward.site) if step.loop in path.loops
-        ]
+    def _region(self, step: Turn, backward: Backward) -> LossRegion:
+        ways = [path for path in self._training.sites.paths_to(backward.site) if step.holds(path)]
         try:
-            return loss_region(backward, ways[0], self._barriers)
+            return self._start.trimmed(loss_region(backward, ways[0], self._barriers))
         except UnclearLossError as error:
             raise UnclearError(error.line, "instrument.unclear-loss") from error
 
@@ -143,7 +178,7 @@ class MixedPrecision:
     def _scaled(self) -> Iterator[Edit]:
         """`loss.backward()` and `optimizer.step()` through the scaler."""
         script, scaler = self._script, self._scaler
-        for step in self._training.steps:
+        for step in self._turns:
             for backward in step.backwards:
                 loss = script.source(backward.loss)
                 yield self._replaced(backward.site.node, loss, f"{scaler}.scale({loss})")
@@ -151,6 +186,8 @@ class MixedPrecision:
                 node = update.site.node
                 if update.scaler is not None or (isinstance(node, ast.Call) and node.args):
                     raise UnclearError(node.lineno, "instrument.step-with-closure")
+                if getattr(getattr(node, "func", None), "attr", "") != "step":
+                    raise UnclearError(node.lineno, "instrument.step-of-wrapper")
                 optimizer = script.source(update.optimizer)
                 called = script.source(node)
                 yield self._replaced(node, called, f"{scaler}.step({optimizer})")
@@ -169,96 +206,6 @@ class MixedPrecision:
         text = replaced_line(content, changed, self._dtype, line_ending(lines.text))
         return Edit(Span(start, start + len(content)), text)
 
-    def _unscaled(self, step: StepLoop) -> Iterator[Insertion]:
-        """`scaler.unscale_(optimizer)` before the gradients of a step are clipped."""
-        clips = [
-            site
-            for site, call in self._training.sites.calls()
-            if _clips(call) and step.loop in _loops_of(self._training, site)
-        ]
-        if not clips:
-            return
-        optimizers = list(dict.fromkeys(self._script.source(u.optimizer) for u in step.updates))
-        if len(optimizers) != 1:
-            raise UnclearError(clips[0].node.lineno, "instrument.clips-for-several")
-        text = f"{self._scaler}.unscale_({optimizers[0]})"
-        first = _first_of(clips)
-        if first is None:
-            raise UnclearError(clips[0].node.lineno, "instrument.clips-for-several")
-        yield before(self._script.lines, first, (text,), order=3)
-
-    def _updated(self, step: StepLoop) -> Iterator[Insertion]:
-        """`scaler.update()` behind each step that no other follows before the next backward."""
-        lines = self._script.lines
-        events: list[Backward | Update] = [*step.backwards, *step.updates]
-        events.sort(key=lambda each: (each.site.node.lineno, each.site.node.col_offset))
-        following = [*events[1:], None]
-        for event, later in zip(events, following, strict=True):
-            if isinstance(event, Update) and not self._steps_another(event, later):
-                yield behind(lines, event.site.statement, (f"{self._scaler}.update()",), order=0)
-
-    def _steps_another(self, event: Update, later: Backward | Update | None) -> bool:
-        """Whether another optimizer is stepped next with the same gradients."""
-        source = self._script.source
-        return isinstance(later, Update) and source(later.optimizer) != source(event.optimizer)
-
-
-def _clips(call: ast.Call) -> bool:
-    name: str = getattr(call.func, "attr", getattr(call.func, "id", ""))
-    return name.startswith("clip_grad")
-
-
-def _first_of(clips: Sequence[Site]) -> ast.stmt | None:
-    """The statement before which gradients are unscaled once for all clips, if there is one."""
-    if any(clip.function is not clips[0].function for clip in clips):
-        return None
-    chains = [clip.statements for clip in clips]
-    depth = 0
-    while all(len(c) > depth + 1 and c[depth] is chains[0][depth] for c in chains):
-        depth += 1
-    return min((chain[depth] for chain in chains), key=lambda statement: statement.lineno)
-
-
-def _loops_of(training: TrainingScript, site: Site) -> set[ast.AST]:
-    return {loop for path in training.sites.paths_to(site) for loop in path.loops}
-
-
-_OTHER_TYPE = frozenset(
-    {"float", "double", "half", "long", "int", "bool", "argmax", "argsort", "to"}
-)
-_WITH_INDICES = frozenset({"max", "min", "topk", "sort", "median"})
-"""What has indices beside its values, as the second of two."""
-
-
-def _require_no_array(step: StepLoop, region: LossRegion) -> None:
-    """See that nothing computed in bfloat16 becomes an array of NumPy, which has no such type."""
-    inside = {node for statement in region.statements for node in nodes_below(statement)}
-    stored = {name for statement in region.statements for name in assigned_names(statement)}
-    for node in nodes_below(step.loop):
-        if node not in inside and isinstance(node, ast.Attribute) and node.attr == "numpy":
-            names, has_other_type = _receiver(node)
-            if not stored.isdisjoint(names) and not has_other_type:
-                raise UnclearError(node.lineno, "instrument.no-array-of-bfloat16")
-
-
-def _receiver(node: ast.expr) -> tuple[list[str], bool]:
-    """The names at the root of `self.out.max(1)[1].cpu()`, and whether that has another type."""
-    has_other_type = False
-    root = node
-    while isinstance(node, (ast.Attribute, ast.Call, ast.Subscript)):
-        if isinstance(node, ast.Attribute):
-            has_other_type |= node.attr in _OTHER_TYPE
-        elif isinstance(node, ast.Subscript):
-            is_second = isinstance(node.slice, ast.Constant) and node.slice.value == 1
-            called = node.value.func if isinstance(node.value, ast.Call) else node.value
-            has_other_type |= is_second and getattr(called, "attr", "") in _WITH_INDICES
-        if not isinstance(node, ast.Attribute):
-            root = node.func if isinstance(node, ast.Call) else node.value
-        node = node.func if isinstance(node, ast.Call) else node.value
-    name = dotted_name(root)
-    parts = () if name is None else (name.root, *name.path)
-    return [".".join(parts[:end]) for end in range(1, len(parts) + 1)], has_other_type
-
 
 def _require_apart(regions: Sequence[LossRegion]) -> None:
     """See that no statement is in two regions."""
@@ -268,6 +215,57 @@ def _require_apart(regions: Sequence[LossRegion]) -> None:
         if seen & nodes:
             raise UnclearError(region.statements[0].lineno, "instrument.unclear-loss")
         seen |= nodes
+
+
+def _stays_on_host(program: Program) -> bool:
+    """Whether no file of a program names a device but the host."""
+    for module in program.modules:
+        host = {
+            id(part)
+            for node in nodes_below(module.tree)
+            if isinstance(node, ast.Call) and ast.unparse(node) == "torch.device('cpu')"
+            for part in nodes_below(node)
+        }
+        for node in nodes_below(module.tree):
+            named = _named(node) if id(node) not in host else ""
+            if _DEVICES.search(named) or ("device" in named and not _is_host(node, module.tree)):
+                return False
+    return True
+
+
+def _named(node: ast.AST) -> str:
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, str) else ""
+    return str(getattr(node, "attr", getattr(node, "id", getattr(node, "arg", "")))).lower()
+
+
+def _is_host(node: ast.AST, tree: ast.Module) -> bool:
+    """Whether a name of a device is always that of the host."""
+    if isinstance(node, (ast.Constant, ast.keyword)):
+        return True
+    if not isinstance(node, ast.Name):
+        return False
+    values = [
+        each.value
+        for each in nodes_below(tree)
+        if isinstance(each, ast.Assign) and ast.unparse(each.targets[0]) == node.id
+    ]
+    hosts = ("torch.device('cpu')", "'cpu'")
+    return bool(values) and all(ast.unparse(value) in hosts for value in values)
+
+
+def _code_alone(text: str) -> str:
+    """A text in which comments, strings and imports are blank: they compute nothing."""
+    spans = [*comments_and_strings(text)]
+    parts, at = list[str](), 0
+    for span in spans:
+        parts += (text[at : span.start], _blank(text[slice(*span)]))
+        at = span.end
+    return _IMPORTS.sub(lambda found: _blank(found[0]), "".join((*parts, text[at:])))
+
+
+def _blank(text: str) -> str:
+    return re.sub(r"[^\r\n]", " ", text)
 
 
 def _line_start(starts: Sequence[int], number: int) -> int | None:

@@ -9,7 +9,8 @@ from npulens.syntax.bindings import Function
 from npulens.text.lines import LineMap
 from npulens.training.call_sites import Loop
 from npulens.training.made_optimizers import MadeOptimizer
-from npulens.training.step_ends import step_end
+from npulens.training.step_blocks import step_block
+from npulens.training.step_ends import closing, step_end
 from npulens.training.step_loops import StepLoop, own_exits
 from npulens.training.training_script import TrainingScript
 
@@ -51,17 +52,29 @@ def _imports(node: ast.stmt) -> bool:
 
 
 def around_loops(
-    steps: Sequence[StepLoop], lines: LineMap, first: Sequence[str], last: Sequence[str]
+    training: TrainingScript, lines: LineMap, first: Sequence[str], last: Sequence[str]
 ) -> Iterator[Insertion]:
-    """Before and behind the outermost loops of the training, and before what returns from them."""
-    for loop in dict.fromkeys(_outermost(step) for step in steps):
+    """Before and behind the outermost loops of the training, and before what returns from them.
+
+    A loop of its own that may only evaluate gets them under its condition.
+    """
+    steps = {_outermost(step): step for step in training.steps} if first or last else {}
+    for loop, step in steps.items():
+        condition = step_block(step, training).condition if step.loop is loop else ""
         if first:
-            yield before(lines, loop, first, order=2)
+            yield before(lines, loop, _under(condition, first), order=2)
         if last:
-            yield behind(lines, loop, last, order=2)
+            yield behind(lines, loop, _under(condition, last), order=2)
             for exit_ in own_exits(loop):
                 if isinstance(exit_, ast.Return):
-                    yield before(lines, exit_, last, order=4)
+                    yield before(lines, exit_, _under(condition, last), order=4)
+
+
+def _under(condition: str, inserted: Sequence[str]) -> Sequence[str]:
+    """Lines under a condition, if there is one."""
+    if not condition or not inserted:
+        return inserted
+    return (f"if {condition}:", *(f"    {line}" for line in inserted))
 
 
 def _outermost(step: StepLoop) -> Loop:
@@ -99,16 +112,30 @@ def in_steps(
         UnclearError: A step shares a line with its loop or with other code.
     """
     for step in training.steps:
-        body = step.loop.body
-        if body[0].lineno == step.loop.lineno:
+        if step.loop.body[0].lineno == step.loop.lineno:
             raise UnclearError(step.loop.lineno, "instrument.loop-in-one-line")
-        if begin:
-            yield before(lines, body[0], begin, order=3)
-        end = step_end(step, training.sites)
         if counted:
-            yield behind(lines, end.counted, counted, order=1)
-        if closed:
-            yield behind(lines, end.closed, closed, order=1)
-            for exit_ in own_exits(step.loop):
-                if exit_.lineno <= (end.closed.end_lineno or end.closed.lineno):
-                    yield before(lines, exit_, closed, order=3)
+            yield behind(lines, step_end(step, training.sites), counted, order=1)
+        if begin or closed:
+            yield from _in_turn(step, training, lines, begin, closed)
+
+
+def _in_turn(
+    step: StepLoop,
+    training: TrainingScript,
+    lines: LineMap,
+    begin: Sequence[str],
+    closed: Sequence[str],
+) -> Iterator[Insertion]:
+    """At the begin of what a turn does to train, behind its updates, and where it ends early."""
+    block = step_block(step, training)
+    begin, closed = _under(block.condition, begin), _under(block.condition, closed)
+    if begin:
+        yield before(lines, block.body[0], begin, order=3)
+    if closed:
+        last = closing(step, training.sites, block.body)
+        yield behind(lines, last, closed, order=1)
+        first = block.body[0].lineno
+        for exit_ in own_exits(step.loop):
+            if first <= exit_.lineno <= (last.end_lineno or last.lineno):
+                yield before(lines, exit_, closed, order=3)

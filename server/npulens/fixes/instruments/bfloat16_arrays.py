@@ -1,0 +1,206 @@
+"""Results in bfloat16 that would become arrays of NumPy, which has no such type."""
+
+import ast
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import cached_property
+
+from npulens.fixes.instruments.half_values import HalfValues
+from npulens.fixes.scripts import UnclearError
+from npulens.syntax.bindings import Function
+from npulens.syntax.meanings import Instance, Qualified, resolve
+from npulens.syntax.walking import nodes_below
+from npulens.training.call_sites import CallSites, Site
+from npulens.training.flow import Flow
+from npulens.training.loss_regions import LossRegion
+
+_TAKE_ARRAYS = frozenset({"numpy", "sklearn", "skimage", "scipy", "cv2", "pandas", "matplotlib"})
+"""Libraries that make arrays of what they are given."""
+_NO_ARRAYS = frozenset({"ndim", "shape", "size", "isscalar"})
+_MOST_CALLS = 3
+"""How deep calls are followed."""
+
+
+class ArraySearch:
+    """Follows what a script computes under autocast to where it becomes an array."""
+
+    def __init__(self, sites: CallSites, regions: Iterable[LossRegion]) -> None:
+        self._sites = sites
+        self._regions = tuple(regions)
+        self._cast = {
+            id(node)
+            for region in self._regions
+            for statement in region.statements
+            for node in nodes_below(statement)
+            if isinstance(node, ast.stmt)
+        }
+        self._site_of = {id(site.node): site for site in sites.all}
+        self._known: dict[tuple[int, frozenset[str], bool], list[bool]] = {}
+
+    def require_none(self) -> None:
+        """See that nothing in bfloat16 becomes an array.
+
+        Raises:
+            UnclearError: Something may.
+        """
+        for region in self._regions:
+            first = region.statements[0]
+            place = self._flow.places.get(first)
+            if place is None:
+                continue
+            values = self._values(place.function, (), 0, is_cast=False)
+            self._read(place.function, values, first.lineno, 0)
+            own = {name for name in values.names if name.startswith("self.")}
+            methods = () if place.owner is None or not own else place.owner.body
+            for method in methods:
+                if isinstance(method, Function) and method is not place.function:
+                    self._from(method, own, _MOST_CALLS - 1)
+
+    def _values(
+        self, function: Function | None, names: Collection[str], depth: int, *, is_cast: bool
+    ) -> HalfValues:
+        def casts(statement: ast.stmt) -> bool:
+            return is_cast or id(statement) in self._cast
+
+        return HalfValues(self._meanings, self._result_at(depth), casts, names)
+
+    def _from(
+        self, function: Function, names: Collection[str], depth: int, *, is_cast: bool = False
+    ) -> list[bool]:
+        """What a function returns, part by part, if some names are of half precision."""
+        values = self._values(function, names, depth, is_cast=is_cast)
+        return self._read(function, values, 0, depth)
+
+    def _read(
+        self, function: Function | None, values: HalfValues, line: int, depth: int
+    ) -> list[bool]:
+        """Go through a function from a line on, and then its callers with what it returns."""
+        program = self._sites.program
+        body = program.body_of(program.start) if function is None else function.body
+        returned: list[bool] = []
+        for statement, is_sure in _statements(body):
+            if (statement.end_lineno or statement.lineno) < line:
+                continue
+            values.come_to(statement, is_sure=is_sure)
+            self._require_no_array(statement, values)
+            values.read(statement)
+            if isinstance(statement, ast.Return) and statement.value is not None:
+                parts = values.parts(statement.value)
+                returned = parts if not returned else _either(returned, parts)
+        if any(returned) and function is not None and line and depth < _MOST_CALLS:
+            self._in_callers(function, returned, depth)
+        return returned
+
+    def _in_callers(self, function: Function, returned: list[bool], depth: int) -> None:
+        """Go on with what a function with a region returns."""
+        for site in self._sites.callers(function):
+            statement = site.statement
+            if not isinstance(statement, ast.Assign) or statement.value is not site.node:
+                continue
+            assigned = HalfValues(self._meanings, lambda *_: returned, lambda _: False)
+            assigned.read(statement)
+            if assigned.names:
+                values = self._values(site.function, assigned.names, depth + 1, is_cast=False)
+                self._read(site.function, values, statement.lineno + 1, depth + 1)
+
+    @cached_property
+    def _flow(self) -> Flow:
+        return Flow(self._sites.program, self._sites)
+
+    def _meanings(self, function: ast.expr) -> list[str]:
+        """The full names of what a library defines, also of what makes an object: a criterion."""
+        found = self._named(function)
+        if found or not isinstance(function, (ast.Name, ast.Attribute)):
+            return found
+        made = (value.node for value in self._flow.origins(function) if not value.path)
+        return [n for node in made if isinstance(node, ast.Call) for n in self._named(node)]
+
+    def _named(self, node: ast.expr) -> list[str]:
+        place = self._flow.places.get(node)
+        values = [] if place is None else resolve(node, place.scope)
+        return [v.name for v in values if isinstance(v, (Qualified, Instance))]
+
+    def _result_at(self, depth: int) -> Callable[[ast.Call, HalfValues], list[bool] | None]:
+        """What calls of functions of the file return, which are followed."""
+
+        def result(call: ast.Call, values: HalfValues) -> list[bool] | None:
+            site = self._site_of.get(id(call))
+            functions = [] if site is None else [*self._sites.run_by(site)]
+            if site is None or not functions:
+                return None
+            found: list[bool] = []
+            for function in functions:
+                names = frozenset(_given(site, function, values))
+                is_cast = values.is_cast
+                key = (id(function), names, is_cast)
+                if depth >= _MOST_CALLS or not (names or is_cast):
+                    continue
+                if key not in self._known:
+                    self._known[key] = []  # while it is read
+                    self._known[key] = self._from(function, names, depth + 1, is_cast=is_cast)
+                found = self._known[key] or found
+            return found or None
+
+        return result
+
+    def _require_no_array(self, statement: ast.stmt, values: HalfValues) -> None:
+        for node in _own_nodes(statement):
+            if isinstance(node, ast.Attribute) and node.attr == "numpy":
+                is_array = values.is_half(node.value)
+            elif isinstance(node, ast.Call):
+                values.parts(node)  # follows the call
+                is_array = self._takes_array(node) and any(map(values.is_half, node.args))
+            else:
+                continue
+            if is_array:
+                raise UnclearError(node.lineno, "instrument.no-array-of-bfloat16")
+
+    def _takes_array(self, call: ast.Call) -> bool:
+        return any(
+            name.partition(".")[0] in _TAKE_ARRAYS and name.rpartition(".")[2] not in _NO_ARRAYS
+            for name in self._named(call.func)
+        )
+
+
+def _statements(
+    body: Iterable[ast.stmt], *, is_sure: bool = True
+) -> Iterator[tuple[ast.stmt, bool]]:
+    """All statements in the order of the source, each with whether no condition is around it."""
+    for statement in body:
+        yield statement, is_sure
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            continue
+        inner = is_sure and not isinstance(statement, (ast.If, ast.Try))
+        for name in ("body", "orelse", "finalbody"):
+            yield from _statements(getattr(statement, name, ()), is_sure=inner)
+        for handler in getattr(statement, "handlers", ()):
+            yield from _statements(handler.body, is_sure=False)
+
+
+def _own_nodes(statement: ast.stmt) -> Iterator[ast.AST]:
+    """The expressions of a statement, without its blocks."""
+    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return
+    pending = [c for c in ast.iter_child_nodes(statement) if not isinstance(c, ast.stmt)]
+    for child in pending:
+        if not isinstance(child, ast.ExceptHandler):
+            yield from nodes_below(child)
+
+
+def _given(site: Site, function: Function, values: HalfValues) -> Iterator[str]:
+    """The parameters of a function for which a call gives something of half precision."""
+    assert isinstance(site.node, ast.Call)
+    parameters = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
+    if parameters[:1] in (["self"], ["cls"]):
+        parameters = parameters[1:]
+    for parameter, argument in zip(parameters, site.node.args, strict=False):
+        if values.is_half(argument):
+            yield parameter
+    for keyword in site.node.keywords:
+        if keyword.arg is not None and values.is_half(keyword.value):
+            yield keyword.arg
+
+
+def _either(one: list[bool], other: list[bool]) -> list[bool]:
+    if len(one) != len(other):
+        return [any(one) or any(other)]
+    return [a or b for a, b in zip(one, other, strict=True)]

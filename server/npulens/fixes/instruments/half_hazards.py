@@ -1,0 +1,330 @@
+"""What code that runs under autocast cannot do in half precision, in whatever file it is."""
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import chain
+from typing import NamedTuple
+
+from npulens.catalog.message_ids import MessageId
+from npulens.fixes.instruments.half_values import names_of
+from npulens.fixes.scripts import UnclearError
+from npulens.syntax.bindings import Function
+from npulens.syntax.meanings import Instance, Qualified, resolve
+from npulens.syntax.values import is_none
+from npulens.syntax.walking import nodes_below
+from npulens.training.call_sites import Site
+from npulens.training.flow import Flow
+from npulens.training.loss_regions import LossRegion
+from npulens.training.training_script import TrainingScript
+
+_NO_HALF = re.compile(
+    r"torch\.(?:fft\.\w+|linalg\.(?:svd|svdvals|inv|pinv|qr|eigh?|eigvalsh?|cholesky|solve\w*|lstsq"
+    r"|det|slogdet|matrix_rank|matrix_exp|ldl_\w+|lu\w*)|svd|inverse|pinverse|cholesky\w*|qr|det"
+    r"|slogdet|logdet|lstsq|symeig|eig|stft|istft|rfft|irfft|ifft|triangular_solve|lu)"
+)
+"""Operators without a kernel for half precision.
+
+Source: PyTorch, `aten/src/ATen/native/BatchLinearAlgebra.cpp` and `SpectralOps.cpp`.
+"""
+_SPECTROGRAMS = re.compile(
+    r"torch(?:audio|librosa)\.(?:\w+\.)?\w*(?:[Ss]pectrogram|LogmelFilterBank|MFCC|mfcc|Mel\w*)"
+)
+"""What leaves the range of half precision, with logarithms of nearly nothing."""
+_REFUSING = frozenset({"BCELoss", "binary_cross_entropy"})
+_TO_FLOAT32 = ("float", "double")
+_PRODUCTS = frozenset({"matmul", "bmm", "mm", "einsum", "linear", "baddbmm"})
+_POSITIONS = ("tensor", "where", "nonzero", "BoolTensor", "LongTensor")
+_LONGEST = 60
+_NEW = frozenset({"zeros", "ones", "empty", "full", "rand", "randn", "new_zeros", "new_full"})
+_WRITES = frozenset({"index_add_", "index_copy_", "scatter_", "masked_scatter_", "index_put_"})
+_IN_FLOAT32 = frozenset({"softmax", "log_softmax", "logsumexp", "exp", "log", "norm", "cumsum"})
+_LARGEST = 65504
+"""The largest number of float16."""
+
+
+class Hazard(NamedTuple):
+    """Code that fails, or computes something else, in half precision."""
+
+    message: MessageId
+    node: ast.AST
+
+
+class HalfHazards:
+    """Finds what cannot be computed in half precision in a script and what it imports.
+
+    Args:
+        training: What the program of the script does to train.
+        flow: Where its values come from.
+        dtype: `bfloat16` or `float16`.
+    """
+
+    def __init__(self, training: TrainingScript, flow: Flow, dtype: str) -> None:
+        self._sites = training.sites
+        self._program = training.sites.program
+        self._training, self._flow, self._dtype = training, flow, dtype
+        self._inside: dict[Function | None, list[Site]] = defaultdict(list)
+        for site in self._sites.all:
+            self._inside[site.function].append(site)
+
+    def require_none(self, regions: Sequence[LossRegion], loops: Iterable[ast.AST]) -> None:
+        """See that nothing that is put under autocast, or uses its gradients, is in the way.
+
+        Raises:
+            UnclearError: Something is.
+        """
+        for region in regions:
+            below = [node for s in region.statements for node in nodes_below(s)]
+            functions = self._run_from(below)
+            self._require(region, chain(self._in_nodes(below, None), self._in_all(functions)))
+        if self._dtype == "float16":
+            for loop in loops:
+                gradients = self._gradients(self._run_from([*nodes_below(loop)]))
+                self._require(regions[0], gradients)
+
+    def _require(self, region: LossRegion, hazards: Iterable[Hazard]) -> None:
+        for hazard in hazards:
+            module = self._program.module_with[hazard.node]
+            line: int = getattr(hazard.node, "lineno", 1)
+            code = ast.unparse(hazard.node).splitlines()[0][:_LONGEST]
+            if module is self._program.start:
+                raise UnclearError(line, hazard.message, code=code, where=f"{line}")
+            where = f"{module.name.replace('.', '/')}.py:{line}"
+            raise UnclearError(region.statements[0].lineno, hazard.message, code=code, where=where)
+
+    def _run_from(self, nodes: Iterable[ast.AST]) -> list[Function]:
+        """The functions that some code runs; forward passes of models among them."""
+        found: dict[Function, None] = {}
+        ids = {id(node) for node in nodes}
+        pending = [site for site in self._sites.all if id(site.node) in ids]
+        for function in self._passes:
+            found[function] = None
+            pending += self._inside[function]
+        while pending:
+            site = pending.pop()
+            for function in self._sites.run_by(site):
+                if function not in found and function.name != "__init__":
+                    found[function] = None
+                    pending += self._inside[function]
+        return list(found)
+
+    @cached_property
+    def _passes(self) -> list[Function]:
+        """The forward passes of the models that the program makes."""
+        methods = (
+            self._program.method(node, "forward")
+            for module in self._program.modules
+            for node in nodes_below(module.tree)
+            if isinstance(node, ast.ClassDef)
+            and self._flow.is_made(node)
+            and self._flow.is_module(node)
+        )
+        return [method for method in methods if method is not None]
+
+    def _in_all(self, functions: Sequence[Function]) -> Iterator[Hazard]:
+        for function in functions:
+            nodes = [*nodes_below(function)]
+            if not any(_is_called(node, "autocast") for node in nodes):
+                yield from self._in_nodes(nodes, function)
+        owners = {place.owner for f in functions if (place := self._flow.places.get(f))}
+        for owner in owners - {None}:
+            assert owner is not None
+            yield from self._criteria([*nodes_below(owner)])
+
+    def _in_nodes(self, nodes: Sequence[ast.AST], function: Function | None) -> Iterator[Hazard]:
+        around = nodes if function is None else [*nodes_below(function)]
+        yield from self._criteria(nodes)
+        for node in nodes:
+            if isinstance(node, ast.Call):
+                yield from self._called(node, around, function)
+            elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+                yield from self._stored(node.targets[0], node.value, around)
+
+    def _criteria(self, nodes: Iterable[ast.AST]) -> Iterator[Hazard]:
+        """`BCELoss` in other files; those of the script are found by its text."""
+        for node in nodes:
+            if not isinstance(node, ast.Call):
+                continue
+            is_elsewhere = self._program.module_with[node] is not self._program.start
+            if _last(node.func) in _REFUSING and is_elsewhere:
+                yield Hazard("instrument.refuses-autocast-elsewhere", node.func)
+            elif any(_SPECTROGRAMS.fullmatch(name) for name in self._names(node.func)):
+                yield Hazard("instrument.not-in-half", node.func)
+
+    def _called(
+        self, call: ast.Call, around: Sequence[ast.AST], function: Function | None
+    ) -> Iterator[Hazard]:
+        names = self._names(call.func)
+        last = _last(call.func)
+        given = call.args[0] if call.args else getattr(call.func, "value", None)
+        is_refused = any(_NO_HALF.fullmatch(name) for name in names)
+        if is_refused and given is not None and self._is_activation(given, around, function):
+            yield Hazard("instrument.not-in-half", call.func)
+        elif last in ("masked_fill", "masked_fill_") and len(call.args) > 1:
+            if self._overflows(call.args[1], around):
+                yield Hazard("instrument.too-large-for-half", call)
+        elif last in _WRITES and isinstance(call.func, ast.Attribute) and len(call.args) > 1:
+            is_new = self._is_new(call.func.value, around)
+            if is_new and self._is_computed(call.args[-1], around):
+                yield Hazard("instrument.types-differ", call)
+
+    def _stored(
+        self, target: ast.Subscript, value: ast.expr, around: Sequence[ast.AST]
+    ) -> Iterator[Hazard]:
+        """`out[mask] = ...`, where both are to have one type."""
+        if not _is_mask(target.slice, around):
+            return
+        if self._overflows(value, around):
+            yield Hazard("instrument.too-large-for-half", target)
+        elif self._is_new(target.value, around):
+            if self._is_computed(value, around):
+                yield Hazard("instrument.types-differ", target)
+        elif _last(getattr(value, "func", value)) in _IN_FLOAT32 and isinstance(value, ast.Call):
+            yield Hazard("instrument.types-differ", target)
+
+    def _names(self, node: ast.expr) -> list[str]:
+        place = self._flow.places.get(node)
+        values = [] if place is None else resolve(node, place.scope)
+        return [v.name for v in values if isinstance(v, (Qualified, Instance))]
+
+    def _is_activation(
+        self, node: ast.expr, around: Sequence[ast.AST], function: Function | None
+    ) -> bool:
+        """Whether a value is what layers or products compute, and not made float32 again."""
+        if any(_is_called(each, *_TO_FLOAT32) for each in nodes_below(node)):
+            return False
+        names = {names_of(n)[-1] for n in nodes_below(node) if isinstance(n, ast.Name)}
+        values = [*_assigned_to(names, around)]
+        if any(_is_called(n, *_TO_FLOAT32) for value in values for n in nodes_below(value)):
+            return False
+        if any(self._is_product(n) for value in (*values, node) for n in nodes_below(value)):
+            return True
+        place = self._flow.places.get(function) if function is not None else None
+        is_layer = place is not None and place.owner is not None
+        return (
+            is_layer
+            and function is not None
+            and function.name == "forward"
+            and bool(names & {a.arg for a in function.args.args} - {"self"})
+        )
+
+    def _is_product(self, node: ast.AST) -> bool:
+        if isinstance(node, ast.BinOp):
+            return isinstance(node.op, ast.MatMult)
+        if not isinstance(node, ast.Call):
+            return False
+        return _last(node.func) in _PRODUCTS or any(
+            self._flow.is_module(owner) for owner in self._flow.classes_of(node.func)
+        )
+
+    def _is_new(self, node: ast.expr, around: Sequence[ast.AST]) -> bool:
+        """Whether a tensor is made of float32 here."""
+        values = [*_assigned_to({ast.unparse(node)}, around)]
+        for value in values:
+            made = next((n for n in nodes_below(value) if _is_called(n, *_NEW)), None)
+            if isinstance(made, ast.Call) and not _has_type(made):
+                return True
+        return False
+
+    def _is_computed(self, value: ast.expr, around: Sequence[ast.AST]) -> bool:
+        """Whether a value comes out of a model or a product, with the type that it has there."""
+        if any(_is_called(n, "to", "type", "type_as", *_TO_FLOAT32) for n in nodes_below(value)):
+            return False
+        names = {ast.unparse(n) for n in nodes_below(value) if isinstance(n, ast.Name)}
+        parts = (value, *_assigned_to(names, around))
+        return any(
+            self._is_product(n) or self._may_run_model(n)
+            for part in parts
+            for n in nodes_below(part)
+        )
+
+    def _may_run_model(self, node: ast.AST) -> bool:
+        """`net(x)`, where the net is no function that is known."""
+        if not isinstance(node, ast.Call) or not isinstance(node.func, (ast.Name, ast.Attribute)):
+            return False
+        text = ast.unparse(node.func)
+        return not self._names(node.func) and bool(re.search(r"(?i)net\b|net_|model|policy", text))
+
+    def _overflows(self, value: ast.expr, around: Sequence[ast.AST]) -> bool:
+        """Whether a number is too large for float16."""
+        if self._dtype != "float16":
+            return False
+        values = [value]
+        if isinstance(value, ast.Name):
+            values = [*_assigned_to({value.id}, around)]
+        return any(abs(number) > _LARGEST for each in values if (number := _number(each)))
+
+    def _gradients(self, functions: Iterable[Function]) -> Iterator[Hazard]:
+        """Code of other files that reads or changes gradients, but for optimizers."""
+        for function in functions:
+            place = self._flow.places.get(function)
+            owner = place.owner if place is not None else None
+            is_optimizer = owner is not None and any(
+                "Optimizer" in ast.unparse(base) for base in owner.bases
+            )
+            if self._program.module_with[function] is self._program.start or is_optimizer:
+                continue
+            compared = {
+                n.left
+                for n in nodes_below(function)
+                if isinstance(n, ast.Compare) and any(map(is_none, n.comparators))
+            }
+            for node in nodes_below(function):
+                if isinstance(node, ast.Attribute) and node.attr == "grad":
+                    if isinstance(node.ctx, ast.Load) and node not in compared:
+                        yield Hazard("instrument.gradients-elsewhere", node)
+                elif isinstance(node, ast.Call) and "torch.autograd.grad" in self._names(node.func):
+                    yield Hazard("instrument.gradients-elsewhere", node.func)
+
+
+def _is_called(node: ast.AST, *names: str) -> bool:
+    return isinstance(node, ast.Call) and _last(node.func) in names
+
+
+def _last(node: ast.AST) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+
+
+def _assigned_to(names: set[str], around: Iterable[ast.AST]) -> Iterator[ast.expr]:
+    """What names are assigned, in some code."""
+    for node in around:
+        if isinstance(node, ast.Assign) and any(ast.unparse(t) in names for t in node.targets):
+            yield node.value
+
+
+def _has_type(call: ast.Call) -> bool:
+    return any(k.arg == "dtype" for k in call.keywords)
+
+
+def _is_mask(index: ast.expr, around: Sequence[ast.AST]) -> bool:
+    """Whether an index is a tensor: a mask, or what tells positions."""
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    for part in parts:
+        if isinstance(part, ast.Compare) or (
+            isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.Invert)
+        ):
+            return True
+        if isinstance(part, (ast.Name, ast.Attribute)):
+            if "mask" in _last(part).lower():
+                return True
+            for value in _assigned_to({ast.unparse(part)}, around):
+                if isinstance(value, ast.Compare) or _is_called(
+                    value, "tensor", "where", "nonzero"
+                ):
+                    return True
+    return False
+
+
+def _number(node: ast.expr) -> float:
+    """The value of `-1e9`; 0 if it is no number, or infinite, which each type has."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return -_number(node.operand)
+    if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
+        return node.value if abs(node.value) != float("inf") else 0
+    if _is_called(node, "float") and isinstance(node, ast.Call) and node.args:
+        given = node.args[0]
+        text = given.value if isinstance(given, ast.Constant) else ""
+        return float(text) if isinstance(text, str) and re.fullmatch(r"-?[\d.]+e\d+", text) else 0
+    return 0

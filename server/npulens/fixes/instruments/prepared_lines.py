@@ -1,0 +1,182 @@
+"""Lines that need a model and its optimizer: where both are ready, and what they are called."""
+
+import ast
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from npulens.fixes.instruments.insertion import Insertion, before, behind
+from npulens.fixes.instruments.instrument_model import Instrument, fill
+from npulens.fixes.instruments.script_places import loop_behind
+from npulens.fixes.scripts import UnclearError
+from npulens.syntax.walking import nodes_below
+from npulens.text.lines import LineMap
+from npulens.training.accumulation import accumulation
+from npulens.training.call_sites import Site
+from npulens.training.flow import Flow
+from npulens.training.made_optimizers import (
+    MadeOptimizer,
+    made_optimizers,
+    name_here,
+    optimizer_names,
+)
+from npulens.training.statement_blocks import block_with
+from npulens.training.training_script import TrainingScript
+from npulens.training.turns import turns
+
+_MOVES = frozenset(
+    {"to", "cuda", "npu", "half", "float", "double", "bfloat16", "share_memory", "compile"}
+)
+
+
+def prepared_lines(
+    instrument: Instrument, training: TrainingScript, lines: LineMap
+) -> Iterator[Insertion]:
+    """The lines before the training, or behind each statement that makes the optimizer.
+
+    Raises:
+        UnclearError: There are several optimizers, or it is not clear what one is made of.
+    """
+    flow = Flow(training.sites.program, training.sites)
+    made = made_optimizers(training, flow)
+    _require_one(made, training)
+    first = made[0]
+    values = {"model": _written(instrument, first), "optimizer": ast.unparse(first.optimizer)}
+    loop = loop_behind(training.steps, made)
+    if any("{accumulation}" in line for line in instrument.prepared):
+        line = first.statement.lineno if loop is None else loop.lineno
+        values["accumulation"] = _accumulation(training, Spot(first.site, line), flow)
+    filled = [fill(line, values) for line in instrument.prepared]
+    if loop is not None:
+        yield before(lines, loop, filled, order=2)
+        return
+    for statement in dict.fromkeys(_ready(each, training) for each in made):
+        yield behind(lines, statement, filled)
+
+
+def _require_one(made: Sequence[MadeOptimizer], training: TrainingScript) -> None:
+    """See that one optimizer is made, of models that have a name.
+
+    Raises:
+        UnclearError: There are several, or none.
+    """
+    if not made:
+        for step in training.steps:
+            several = {ast.unparse(update.optimizer): update for update in step.updates}
+            if len(several) > 1:
+                line = [*several.values()][1].site.node.lineno
+                raise UnclearError(line, "instrument.several-optimizers")
+        line = training.updates[0].site.node.lineno if training.updates else 1
+        raise UnclearError(line, "instrument.no-optimizer")
+    first = made[0]
+    if not optimizer_names(training.sites) <= {ast.unparse(first.optimizer)}:
+        raise UnclearError(first.statement.lineno, "instrument.several-optimizers")
+    for each in made[1:]:
+        is_same = ast.unparse(each.optimizer) == ast.unparse(first.optimizer)
+        if not is_same or each.models != first.models:
+            raise UnclearError(each.statement.lineno, "instrument.several-optimizers")
+
+
+def _written(instrument: Instrument, made: MadeOptimizer) -> str:
+    """The model, or a list of several."""
+    if len(made.models) == 1:
+        return made.models[0]
+    if not instrument.takes_models:
+        raise UnclearError(made.statement.lineno, "instrument.several-models")
+    return f"[{', '.join(made.models)}]"
+
+
+class Spot(NamedTuple):
+    """Where lines are put in: the function of a call, before a line of the file."""
+
+    site: Site
+    line: int
+
+
+def _accumulation(training: TrainingScript, spot: Spot, flow: Flow) -> str:
+    """How many times gradients are added up before an update, as it is called beside a call."""
+    written = "1"
+    for turn in turns(training):
+        found = accumulation(turn, training.sites)
+        written = "" if found is None else _here(found, spot, flow)
+        if not written:
+            raise UnclearError(turn.around.lineno, "instrument.accumulation")
+    return written
+
+
+def _here(number: ast.expr, spot: Spot, flow: Flow) -> str:
+    """A number, a name or a setting, as the function of a call has it; empty if it does not."""
+    if isinstance(number, ast.Constant):
+        return str(number.value) if isinstance(number.value, int) else ""
+    root, is_plain = number, True
+    while isinstance(root, (ast.Attribute, ast.Subscript)):
+        is_plain &= isinstance(root, ast.Attribute) or isinstance(root.slice, ast.Constant)
+        root = root.value
+    if not is_plain or not isinstance(root, ast.Name):
+        return ""
+    is_self = root.id == "self" and _is_method(spot.site)
+    name = root.id if is_self else name_here(root, spot.site, flow)
+    if name is None or not _is_set_before(name, spot, flow):
+        return ""
+    return name + ast.unparse(number)[len(root.id) :]
+
+
+def _is_method(site: Site) -> bool:
+    arguments = site.function.args.args if site.function is not None else []
+    return bool(arguments) and arguments[0].arg == "self"
+
+
+def _is_set_before(name: str, spot: Spot, flow: Flow) -> bool:
+    """Whether a name has its value before a line."""
+    variable = flow.variable(ast.Name(name, ast.Load()), flow.places[spot.site.node])
+    if name == "self" or variable is None or flow.is_parameter(variable):
+        return True
+    made = flow.definitions.get(variable, [])
+    if not made:
+        return False
+    is_here = variable.owner is spot.site.function or spot.site.function is None
+    return len(made) == 1 and (not is_here or made[0].statement.lineno < spot.line)
+
+
+def _ready(made: MadeOptimizer, training: TrainingScript) -> ast.stmt:
+    """The statement behind which the model and the optimizer stay what they are.
+
+    Until there they may be moved, wrapped or given to `accelerator.prepare`.
+    """
+    chain = made.site.statements
+    owner = chain[-2] if len(chain) > 1 else made.site.function
+    if owner is None:
+        block = _module_body(made.site, training)
+    else:
+        block = block_with(owner, chain[-1]) or [chain[-1]]
+    names = {*made.models, ast.unparse(made.optimizer)}
+    trains = {
+        s for step in training.steps for way in step.ways for p in way.sites for s in p.statements
+    }
+    ready: ast.stmt = made.statement
+    for following in block[block.index(chain[-1]) + 1 :]:
+        if following in trains:
+            break
+        if _changes(following, names):
+            ready = following
+    return ready
+
+
+def _module_body(site: Site, training: TrainingScript) -> Sequence[ast.stmt]:
+    """The statements of the module with a call."""
+    program = training.sites.program
+    return program.body_of(program.module_at(site.scope))
+
+
+def _changes(statement: ast.stmt, names: set[str]) -> bool:
+    """Whether a statement moves or wraps something, or assigns it anew."""
+    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return False
+    for node in nodes_below(statement):
+        changed: ast.expr | None = None
+        if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Store):
+            changed = node
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") in _MOVES:
+            changed = getattr(node.func, "value", None)
+        if changed is not None and ast.unparse(changed) in names:
+            return True
+    return False

@@ -1,0 +1,48 @@
+"""The modules of a project that a script imports, as the script that is run would import them."""
+
+from functools import cache
+from pathlib import Path
+
+from npulens.catalog.messages import LocalizedError
+from npulens.fixes.scripts import read_script
+from npulens.syntax.parsing import tree_or_none
+from npulens.training.program import FindModule, Module
+from npulens.workspace.fixing.rewriting_files import read_source
+from npulens.workspace.project.own_modules import project_root
+
+
+def imported_modules(script: Path) -> FindModule:
+    """Finds modules by their full names.
+
+    The folder of the script is where Python looks first; scripts put the folders above it on the
+    path of Python.
+    """
+    script = script.resolve()
+    root = project_root(script) or script.parent
+    folders = [each for each in script.parents if each.is_relative_to(root)]
+
+    @cache
+    def find(name: str) -> Module | None:
+        parts = name.split(".")
+        for folder in folders:
+            for path in (
+                folder.joinpath(*parts, "__init__.py"),
+                folder.joinpath(*parts[:-1], f"{parts[-1]}.py"),
+            ):
+                if path != script and path.is_file() and path.resolve().is_relative_to(root):
+                    return _module(path, name)
+        return None
+
+    return find
+
+
+def _module(path: Path, name: str) -> Module | None:
+    try:
+        text = read_source(path).text
+    except LocalizedError:
+        return None
+    tree = tree_or_none(text)
+    if tree is None:
+        return None
+    scope = read_script(tree, text).module
+    return Module(name, tree, scope, path.name == "__init__.py")
