@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from npulens.fixes.multi_device.script_rewriting import ProjectFile, distributed_texts
+from npulens.fixes.multi_device.script_rewriting import ProjectFile, distributed_program
 from npulens.fixes.scripts import ANY_CARDS, NPU_CARDS
 from npulens.workspace.migrating.project_modules import project_modules, started_file
 
@@ -143,7 +143,7 @@ def rewritten(name: str) -> dict[str, str]:
     """The files of a script that are rewritten, by their paths from the folder of the script."""
     path = FOLDER / name
     find = project_modules(path.parent, path)
-    return distributed_texts(started_file(path.parent, path), None, NPU_CARDS, find)
+    return distributed_program(started_file(path.parent, path), None, NPU_CARDS, find).texts
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
@@ -169,7 +169,7 @@ def test_no_comment_is_lost_and_the_rest_stays(name: str) -> None:
 def test_the_style_for_any_device_names_none() -> None:
     text = (FOLDER / "solver_class.py").read_text(encoding="utf-8")
     start = ProjectFile("solver_class.py", "solver_class", text)
-    made = distributed_texts(start, None, ANY_CARDS)["solver_class.py"]
+    made = distributed_program(start, None, ANY_CARDS).texts["solver_class.py"]
     assert "npu" not in made
     assert ".to(torch.accelerator.current_device_index(), torch.float32)" in made
 

@@ -17,6 +17,7 @@ from npulens.fixes.multi_device.models import (
 )
 from npulens.fixes.multi_device.plan import Plan
 from npulens.fixes.multi_device.reading import Reading, last_name
+from npulens.fixes.multi_device.set_by_data import set_by_data
 from npulens.fixes.scripts import UnclearError
 from npulens.syntax.meanings import Qualified, resolve_name
 from npulens.syntax.values import Name
@@ -56,7 +57,7 @@ def plan_for(reading: Reading, model: str | None) -> Plan:
         chain(
             (step.loop for step in reading.training.steps),
             (w.at.statement for w in models.wrappings),
-            models.averaged,
+            (each.call for each in models.averaged),
             loaders.made,
         ),
     )
@@ -83,6 +84,7 @@ def plan_for(reading: Reading, model: str | None) -> Plan:
         agreed_conditions=tuple(figures.conditions()),
         removed=(*_choosing(reading), *_wrapping_itself(reading, parallel)),
         mixed=frozenset(n for n in models.inner if reading.flow.variable(n) in aliases.mixed),
+        set_tensors=tuple(set_by_data(reading)),
         logs=any(
             resolve_name(Name("logging"), each.module, None) == [Qualified("logging")]
             for each in reading.scripts.values()

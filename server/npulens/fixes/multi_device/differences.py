@@ -1,0 +1,243 @@
+"""Why parameters come out different than on one card with the batch of all cards.
+
+Averages of gradients are the gradients of the whole batch where its loss is the mean of what each
+sample adds to it, and each card has as many samples. What computes otherwise is not changed, since
+it trains as well; a person should know of it who compares.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from npulens.catalog.message_ids import MessageId
+from npulens.catalog.messages import message
+from npulens.catalog.model import LocalizedText
+from npulens.fixes.multi_device.reading import Reading, last_name
+from npulens.fixes.multi_device.set_by_data import SetByData
+from npulens.syntax.bindings import Function
+from npulens.syntax.meanings import qualified_names
+from npulens.syntax.walking import nodes_below
+
+_BATCH_NORM = re.compile(r"(?:Lazy)?BatchNorm[123]d")
+_WITH_BATCH_NORM = re.compile(
+    r"(?:wide_)?res(?:net|next)|densenet|mobilenet|mnasnet|efficientnet|regnet|shufflenet|googlenet"
+    r"|inception|vgg\d+_bn|deeplab|fcn_"
+)
+_UNEQUAL = frozenset({"ignore_index", "weight"})
+"""Options by which a mean is one over what counts in a batch."""
+_WITH_UNEQUAL = frozenset({"CrossEntropyLoss", "NLLLoss", "cross_entropy", "nll_loss"})
+_COUNTING = frozenset({"sum", "count_nonzero", "nonzero"})
+_KEEPING = frozenset(
+    {"float", "double", "to", "cuda", "npu", "clone", "squeeze", "view", "reshape"}
+)
+_TURNED = frozenset({"t", "T"})
+_MOST_STEPS = 300
+
+
+class Difference(NamedTuple):
+    """A reason, and where it stands."""
+
+    path: str
+    line: int
+    text: LocalizedText
+
+
+def differences(reading: Reading, set_tensors: tuple[SetByData, ...]) -> Iterator[Difference]:
+    """The reasons that a program shows, each once."""
+    found: dict[MessageId, ast.AST] = {}
+    normalizing = next(_batch_norms(reading), None)
+    if normalizing is not None:
+        found["distributed.own-batch-norm"] = normalizing
+    if set_tensors:
+        found["distributed.set-by-data"] = set_tensors[0].statement
+    for name, node in _Loss(reading).reasons():
+        found.setdefault(name, node)
+    for name, node in found.items():
+        line = getattr(node, "lineno", 1)
+        yield Difference(reading.script_of(node).path or "", line, message(name))
+
+
+def _batch_norms(reading: Reading) -> Iterator[ast.AST]:
+    """What makes batch norm: the class of PyTorch, or a model of torchvision that has it."""
+    for module in reading.program.modules:
+        for node in nodes_below(module.tree):
+            if not isinstance(node, (ast.Name, ast.Attribute)):
+                continue
+            name = last_name(node)
+            if _BATCH_NORM.fullmatch(name):
+                prefix = "torch.nn."
+            elif _WITH_BATCH_NORM.match(name):
+                prefix = "torchvision.models."
+            else:
+                continue
+            if any(each.startswith(prefix) for each in qualified_names(node, module.scope)):
+                if not _is_asked(reading, node):
+                    yield node
+
+
+def _is_asked(reading: Reading, node: ast.AST) -> bool:
+    """`isinstance(module, nn.BatchNorm2d)`."""
+    parent = reading.parents.get(node)
+    while isinstance(parent, ast.Tuple):
+        parent = reading.parents.get(parent)
+    return isinstance(parent, ast.Call) and last_name(parent.func) == "isinstance"
+
+
+class _Loss:
+    """The terms that losses are added up of, back to the functions that compute them."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._assigned: dict[Function, dict[str, list[ast.expr]]] = {}
+
+    def reasons(self) -> Iterator[tuple[MessageId, ast.AST]]:
+        pending: list[tuple[ast.expr, Function | None]] = [
+            (each.loss, each.site.function) for each in self._reading.training.backwards
+        ]
+        known: set[ast.expr] = set()
+        functions: dict[Function, None] = {}
+        while pending and len(known) < _MOST_STEPS:
+            node, function = pending.pop()
+            if node in known:
+                continue
+            known.add(node)
+            yield from self._reasons_at(node, function)
+            pending += ((each, function) for each in self._terms(node, function))
+            for inner in self._computing(node) if isinstance(node, ast.Call) else ():
+                if inner not in functions:
+                    functions[inner] = None
+                    pending += ((each, inner) for each in _returned(inner))
+        for each in functions:
+            yield from (
+                ("distributed.compares-batch", node)
+                for node in nodes_below(each)
+                if _compares(node)
+            )
+
+    def _terms(self, node: ast.expr, function: Function | None) -> Iterator[ast.expr]:
+        """What an expression is added up of, or is itself under another name."""
+        if isinstance(node, ast.BinOp):
+            yield node.left
+            if not isinstance(node.op, ast.Div):
+                yield node.right
+        elif isinstance(node, ast.UnaryOp):
+            yield node.operand
+        elif isinstance(node, ast.IfExp):
+            yield from (node.body, node.orelse)
+        elif isinstance(node, (ast.Tuple, ast.List)):
+            yield from node.elts
+        elif isinstance(node, ast.Dict):
+            yield from node.values
+        elif isinstance(node, ast.Subscript):
+            yield node.value
+        elif isinstance(node, ast.Call):
+            if isinstance(node.func, ast.Attribute) and node.func.attr in (*_KEEPING, "mean"):
+                yield node.func.value
+        elif isinstance(node, (ast.Name, ast.Attribute)):
+            yield from self._values(function, ast.unparse(node))
+
+    def _values(self, function: Function | None, name: str) -> list[ast.expr]:
+        """What a name of a function is assigned."""
+        if function is None:
+            return []
+        if function not in self._assigned:
+            found: dict[str, list[ast.expr]] = {}
+            for node in nodes_below(function):
+                if isinstance(node, (ast.Assign, ast.AugAssign)):
+                    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                    for part in (part for target in targets for part in nodes_below(target)):
+                        if isinstance(part, (ast.Name, ast.Attribute)):
+                            found.setdefault(ast.unparse(part), []).append(node.value)
+            self._assigned[function] = found
+        return self._assigned[function].get(name, [])
+
+    def _computing(self, call: ast.Call) -> Iterator[Function]:
+        """The functions of the program that compute what a call returns, `forward` among them."""
+        reading = self._reading
+        scope = reading.program.module_with[call].scope
+        if call in reading.flow.places:
+            yield from reading.flow.functions_run(call)
+            for made in self._makers(call.func):
+                for each in reading.flow.classes_made(made):
+                    yield from filter(None, [reading.program.method(each, "forward")])
+        else:
+            for each in reading.program.meant(call.func, scope):
+                if isinstance(each, Function):
+                    yield each
+
+    def _makers(self, called: ast.expr) -> Iterator[ast.expr]:
+        for value in self._reading.flow.origins(called):
+            if isinstance(value.node, ast.Call) and not value.path:
+                yield value.node
+
+    def _reasons_at(
+        self, node: ast.expr, function: Function | None
+    ) -> Iterator[tuple[MessageId, ast.AST]]:
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+            divisors = [node.right, *self._values(function, ast.unparse(node.right))]
+            if any(_counts(each) for each in divisors):
+                yield "distributed.parts-of-unequal-size", node
+        if not isinstance(node, ast.Call):
+            return
+        if _is_whole_sum(node):
+            yield "distributed.sums-are-averaged", node
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "mean":
+            if isinstance(node.func.value, ast.Subscript) and _is_mask(node.func.value.slice):
+                yield "distributed.parts-of-unequal-size", node
+        makers = self._makers(node.func) if node.func in self._reading.flow.places else ()
+        for each in (node, *makers):
+            given = {keyword.arg: keyword.value for keyword in each.keywords}  # type: ignore[attr-defined]
+            if getattr(given.get("reduction"), "value", None) == "sum":
+                yield "distributed.sums-are-averaged", each
+            elif getattr(given.get("size_average"), "value", None) is False:
+                yield "distributed.sums-are-averaged", each
+            elif _UNEQUAL & given.keys() and last_name(each.func) in _WITH_UNEQUAL:  # type: ignore[attr-defined]
+                yield "distributed.parts-of-unequal-size", each
+
+
+def _returned(function: Function) -> Iterator[ast.expr]:
+    for node in nodes_below(function):
+        if isinstance(node, ast.Return) and node.value is not None:
+            yield node.value
+
+
+def _is_whole_sum(node: ast.Call) -> bool:
+    """`x.sum()` and `torch.sum(x)`, of all dimensions."""
+    if not isinstance(node.func, ast.Attribute) or node.func.attr != "sum" or node.keywords:
+        return False
+    is_torch = getattr(node.func.value, "id", "") == "torch"
+    return len(node.args) == (1 if is_torch else 0)
+
+
+def _counts(node: ast.expr) -> bool:
+    """Whether what is divided by depends on the data: a sum of it, or what is found in it."""
+    calls = (part for part in nodes_below(node) if isinstance(part, ast.Call))
+    return any(last_name(each.func) in _COUNTING for each in calls)
+
+
+def _is_mask(node: ast.expr) -> bool:
+    return isinstance(node, ast.Compare) or (isinstance(node, ast.Name) and "mask" in node.id)
+
+
+def _compares(node: ast.AST) -> bool:
+    """A product of a matrix with one that is turned, or the distances of all to all."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+        return _is_turned(node.right)
+    if not isinstance(node, ast.Call):
+        return False
+    name = last_name(node.func)
+    if name in ("mm", "matmul"):
+        return bool(node.args) and _is_turned(node.args[-1])
+    return name in ("cdist", "pdist", "pairwise_distances")
+
+
+def _is_turned(node: ast.expr) -> bool:
+    if isinstance(node, ast.Attribute):
+        return node.attr in _TURNED
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    numbers = [getattr(each, "value", None) for each in node.args]
+    return node.func.attr in _TURNED or (
+        node.func.attr in ("transpose", "permute") and sorted(map(str, numbers)) == ["0", "1"]
+    )
