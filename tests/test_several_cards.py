@@ -23,9 +23,11 @@ PROJECTS = (
     "config_object/main.py",
     "evaluation_apart/train.py",
     "gan_project/train.py",
+    "given_loader/train.py",
     "imported_loop/main.py",
     "loader_dictionary/run.py",
     "own_method/train.py",
+    "scaled_by_first/train.py",
     "stream_project/train.py",
     "trainer_class/train.py",
     "trainer_factory/start.py",
@@ -107,6 +109,19 @@ CONTAINS = {
         'if hasattr(self.loader.sampler, "set_epoch"):\n'
         "                self.loader.sampler.set_epoch(epoch)",
     ),
+    "given_loader/train.py": (
+        "    train_data = loader_of_process(train_data)\n    model = ",
+        'if hasattr(loader.sampler, "set_epoch"):',
+        "total = over_processes(total, mean=True)",
+    ),
+    "groups_by_sets.py": (
+        "optimizer = averaged_over_processes(torch.optim.SGD(groups, lr=0.05), model)",
+    ),
+    "batch_by_cards.py": ("count = 1\n",),
+    "scaled_by_first/train.py": (
+        "            same_in_processes(self.scale)\n",
+        "        same_in_processes(self.largest)\n",
+    ),
     "imported_loop/main.py": (
         "train = loader_of_process(data.DataLoader(Points(64), ",
         "running = over_processes(running, mean=True)",
@@ -181,6 +196,16 @@ class tqdm(list):
 
     def set_postfix(self, **_):
         pass
+"""
+ELSEWHERE = """\
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def make_loaders(batch):
+    x = torch.linspace(-1, 1, 256).reshape(64, 4)
+    data = TensorDataset(x, torch.arange(64) % 2)
+    return DataLoader(data, batch_size=batch, shuffle=True), DataLoader(data, batch_size=batch)
 """
 DRIVER = """\
 import os
@@ -260,6 +285,7 @@ os._exit(0)  # PyTorch with gloo aborts now and then while the interpreter ends
 def run(folder: Path, world: int, batch: int, scripts: list[str]) -> None:
     (folder / "driver.py").write_text(DRIVER, encoding="utf-8")
     (folder / "tqdm.py").write_text(TQDM, encoding="utf-8")
+    (folder / "elsewhere.py").write_text(ELSEWHERE, encoding="utf-8")
     started = [
         subprocess.Popen(
             [sys.executable, "driver.py", *scripts],

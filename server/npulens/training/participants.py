@@ -161,9 +161,9 @@ def trained_models(script: TrainingScript, flow: Flow) -> list[ast.expr]:
 def owners_of_parameters(optimizer: ast.expr, flow: Flow) -> Iterator[ast.expr]:
     """What `.parameters()` is called of in what makes an optimizer, and in what that is given."""
     for node in parts_of(optimizer, flow):
-        if isinstance(node, ast.Call) and _last(node.func) in _PARAMETERS:
-            if isinstance(node.func, ast.Attribute):
-                yield node.func.value
+        function = node.func if isinstance(node, ast.Call) else None
+        if isinstance(function, ast.Attribute) and function.attr in _PARAMETERS:
+            yield function.value
 
 
 def takes_from_set(optimizer: ast.expr, flow: Flow) -> bool:

@@ -71,9 +71,9 @@ def _batch_norms(reading: Reading) -> Iterator[ast.AST]:
                 prefix = "torchvision.models."
             else:
                 continue
-            if any(each.startswith(prefix) for each in qualified_names(node, module.scope)):
-                if not _is_asked(reading, node):
-                    yield node
+            names = qualified_names(node, module.scope)
+            if any(each.startswith(prefix) for each in names) and not _is_asked(reading, node):
+                yield node
 
 
 def _is_asked(reading: Reading, node: ast.AST) -> bool:
@@ -162,11 +162,10 @@ class _Loss:
                 for each in reading.flow.classes_made(made):
                     yield from filter(None, [reading.program.method(each, "forward")])
         else:
-            for each in reading.program.meant(call.func, scope):
-                if isinstance(each, Function):
-                    yield each
+            meant = reading.program.meant(call.func, scope)
+            yield from (each for each in meant if isinstance(each, Function))
 
-    def _makers(self, called: ast.expr) -> Iterator[ast.expr]:
+    def _makers(self, called: ast.expr) -> Iterator[ast.Call]:
         for value in self._reading.flow.origins(called):
             if isinstance(value.node, ast.Call) and not value.path:
                 yield value.node
@@ -182,17 +181,15 @@ class _Loss:
             return
         if _is_whole_sum(node):
             yield "distributed.sums-are-averaged", node
-        if isinstance(node.func, ast.Attribute) and node.func.attr == "mean":
-            if isinstance(node.func.value, ast.Subscript) and _is_mask(node.func.value.slice):
-                yield "distributed.parts-of-unequal-size", node
+        if _is_mean_of_some(node):
+            yield "distributed.parts-of-unequal-size", node
         makers = self._makers(node.func) if node.func in self._reading.flow.places else ()
         for each in (node, *makers):
-            given = {keyword.arg: keyword.value for keyword in each.keywords}  # type: ignore[attr-defined]
-            if getattr(given.get("reduction"), "value", None) == "sum":
+            given = {keyword.arg: keyword.value for keyword in each.keywords}
+            said = [getattr(given.get(n), "value", None) for n in ("reduction", "size_average")]
+            if said[0] == "sum" or said[1] is False:
                 yield "distributed.sums-are-averaged", each
-            elif getattr(given.get("size_average"), "value", None) is False:
-                yield "distributed.sums-are-averaged", each
-            elif _UNEQUAL & given.keys() and last_name(each.func) in _WITH_UNEQUAL:  # type: ignore[attr-defined]
+            elif _UNEQUAL & given.keys() and last_name(each.func) in _WITH_UNEQUAL:
                 yield "distributed.parts-of-unequal-size", each
 
 
@@ -216,8 +213,15 @@ def _counts(node: ast.expr) -> bool:
     return any(last_name(each.func) in _COUNTING for each in calls)
 
 
-def _is_mask(node: ast.expr) -> bool:
-    return isinstance(node, ast.Compare) or (isinstance(node, ast.Name) and "mask" in node.id)
+def _is_mean_of_some(node: ast.Call) -> bool:
+    """`x[mask].mean()`, `x[y > 0].mean()`."""
+    function = node.func
+    if not isinstance(function, ast.Attribute) or function.attr != "mean":
+        return False
+    if not isinstance(function.value, ast.Subscript):
+        return False
+    chosen = function.value.slice
+    return isinstance(chosen, ast.Compare) or "mask" in last_name(chosen)
 
 
 def _compares(node: ast.AST) -> bool:
@@ -233,11 +237,18 @@ def _compares(node: ast.AST) -> bool:
 
 
 def _is_turned(node: ast.expr) -> bool:
+    """Whether a matrix is turned that is no parameter, such as `self.proxies.t()`."""
     if isinstance(node, ast.Attribute):
-        return node.attr in _TURNED
+        return node.attr in _TURNED and not _is_own(node.value)
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    if _is_own(node.func.value):
         return False
     numbers = [getattr(each, "value", None) for each in node.args]
     return node.func.attr in _TURNED or (
         node.func.attr in ("transpose", "permute") and sorted(map(str, numbers)) == ["0", "1"]
     )
+
+
+def _is_own(node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "self"

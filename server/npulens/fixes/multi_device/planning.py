@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import chain
 
 from npulens.fixes.multi_device.averaging import TrainedModels, trained_together
+from npulens.fixes.multi_device.counted_cards import counted_cards
 from npulens.fixes.multi_device.entry import entry_of
 from npulens.fixes.multi_device.figures import Figures
 from npulens.fixes.multi_device.first_process import loads_behind
@@ -85,6 +86,7 @@ def plan_for(reading: Reading, model: str | None) -> Plan:
         removed=(*_choosing(reading), *_wrapping_itself(reading, parallel)),
         mixed=frozenset(n for n in models.inner if reading.flow.variable(n) in aliases.mixed),
         set_tensors=tuple(set_by_data(reading)),
+        counted=counted_cards(reading, loaders),
         logs=any(
             resolve_name(Name("logging"), each.module, None) == [Qualified("logging")]
             for each in reading.scripts.values()

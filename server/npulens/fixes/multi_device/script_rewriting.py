@@ -88,6 +88,7 @@ def distributed_program(
     steps.let_first_speak(plan, actions)
     steps.reduce_figures(plan, actions)
     steps.keep_set_tensors_alike(plan, actions)
+    steps.count_one_card(plan, actions)
     steps.let_launcher_choose(plan, actions)
     steps.take_any_number_away(list(_numbered(reading, plan)), actions)
     texts = {file.script.path or "": text for file, text in _rewritten(actions, plan)}

@@ -57,9 +57,10 @@ def _kept(reading: Reading, owner: ast.ClassDef) -> set[str]:
     """The attributes of a module that hold parameters; buffers may belong to the samples."""
     found: set[str] = set()
     for node in (part for each in reading.program.bases(owner) for part in nodes_below(each)):
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-            if last_name(node.value.func) == "Parameter":
-                found |= {t.attr for t in node.targets if isinstance(t, ast.Attribute)}
+        if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call):
+            continue
+        if last_name(node.value.func) == "Parameter":
+            found |= {t.attr for t in node.targets if isinstance(t, ast.Attribute)}
     return found
 
 
@@ -74,9 +75,8 @@ def _run_by_forward(reading: Reading, owner: ast.ClassDef) -> Iterator[Function]
         known.add(name)
         if method in owner.body:
             yield method
-        for node in nodes_below(method):
-            if isinstance(node, ast.Call) and _is_own(node.func):
-                pending.append(node.func.attr)  # type: ignore[attr-defined]
+        calls = (node for node in nodes_below(method) if isinstance(node, ast.Call))
+        pending += (last_name(each.func) for each in calls if _is_own(each.func))
 
 
 def _is_own(node: ast.expr) -> bool:

@@ -191,6 +191,12 @@ def keep_set_tensors_alike(plan: Plan, actions: Actions) -> None:
         actions.of(each.statement).helpers.add("same_in_processes")
 
 
+def count_one_card(plan: Plan, actions: Actions) -> None:
+    """The batch of a process is that of its card."""
+    for call in plan.counted:
+        actions.change(call, replaced("1"))
+
+
 def let_launcher_choose(plan: Plan, actions: Actions) -> None:
     """Statements that choose a card go."""
     for statement in plan.removed:
