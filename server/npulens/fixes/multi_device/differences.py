@@ -27,6 +27,7 @@ _WITH_BATCH_NORM = re.compile(
 _UNEQUAL = frozenset({"ignore_index", "weight"})
 """Options by which a mean is one over what counts in a batch."""
 _WITH_UNEQUAL = frozenset({"CrossEntropyLoss", "NLLLoss", "cross_entropy", "nll_loss"})
+_OPTION = re.compile(r"reduc|size_average")
 _COUNTING = frozenset({"sum", "count_nonzero", "nonzero"})
 _KEEPING = frozenset(
     {"float", "double", "to", "cuda", "npu", "clone", "squeeze", "view", "reshape"}
@@ -84,36 +85,48 @@ def _is_asked(reading: Reading, node: ast.AST) -> bool:
     return isinstance(parent, ast.Call) and last_name(parent.func) == "isinstance"
 
 
+class _Term(NamedTuple):
+    """A term of a loss, in the function that it stands in.
+
+    Attributes:
+        is_divided: By something, so that a sum may be a mean.
+    """
+
+    node: ast.expr
+    function: Function | None
+    is_divided: bool = False
+
+
 class _Loss:
     """The terms that losses are added up of, back to the functions that compute them."""
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
-        self._assigned: dict[Function, dict[str, list[ast.expr]]] = {}
+        self._assigned: dict[ast.AST, dict[str, list[ast.expr]]] = {}
 
     def reasons(self) -> Iterator[tuple[MessageId, ast.AST]]:
-        pending: list[tuple[ast.expr, Function | None]] = [
-            (each.loss, each.site.function) for each in self._reading.training.backwards
+        pending: list[_Term] = [
+            _Term(each.loss, each.site.function) for each in self._reading.training.backwards
         ]
         known: set[ast.expr] = set()
         functions: dict[Function, None] = {}
         while pending and len(known) < _MOST_STEPS:
-            node, function = pending.pop()
+            term = pending.pop()
+            node = term.node
             if node in known:
                 continue
             known.add(node)
-            yield from self._reasons_at(node, function)
-            pending += ((each, function) for each in self._terms(node, function))
+            yield from self._reasons_at(term)
+            is_divided = term.is_divided or _is_division(node)
+            pending += (
+                _Term(each, term.function, is_divided) for each in self._terms(node, term.function)
+            )
             for inner in self._computing(node) if isinstance(node, ast.Call) else ():
                 if inner not in functions:
                     functions[inner] = None
-                    pending += ((each, inner) for each in _returned(inner))
+                    pending += (_Term(each, inner, is_divided) for each in _returned(inner))
         for each in functions:
-            yield from (
-                ("distributed.compares-batch", node)
-                for node in nodes_below(each)
-                if _compares(node)
-            )
+            yield from (("distributed.compares-batch", node) for node in _comparing(each))
 
     def _terms(self, node: ast.expr, function: Function | None) -> Iterator[ast.expr]:
         """What an expression is added up of, or is itself under another name."""
@@ -138,19 +151,30 @@ class _Loss:
             yield from self._values(function, ast.unparse(node))
 
     def _values(self, function: Function | None, name: str) -> list[ast.expr]:
-        """What a name of a function is assigned."""
-        if function is None:
-            return []
-        if function not in self._assigned:
+        """What a name is assigned in a function, or at the top of the script."""
+        top = self._reading.script.tree if function is None else function
+        if top not in self._assigned:
             found: dict[str, list[ast.expr]] = {}
-            for node in nodes_below(function):
+            for node in nodes_below(top):
                 if isinstance(node, (ast.Assign, ast.AugAssign)):
                     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                     for part in (part for target in targets for part in nodes_below(target)):
                         if isinstance(part, (ast.Name, ast.Attribute)):
                             found.setdefault(ast.unparse(part), []).append(node.value)
-            self._assigned[function] = found
-        return self._assigned[function].get(name, [])
+            self._assigned[top] = found
+        return self._assigned[top].get(name, [])
+
+    def _counts(self, divisor: ast.expr, function: Function | None) -> bool:
+        """Whether what is divided by depends on the data: a sum of it, or what is found in it."""
+        pending, known = [divisor], set[str]()
+        while pending:
+            for node in nodes_below(pending.pop()):
+                if isinstance(node, ast.Call) and last_name(node.func) in _COUNTING:
+                    return True
+                if isinstance(node, ast.Name) and node.id not in known:
+                    known.add(node.id)
+                    pending += self._values(function, node.id)
+        return False
 
     def _computing(self, call: ast.Call) -> Iterator[Function]:
         """The functions of the program that compute what a call returns, `forward` among them."""
@@ -170,16 +194,14 @@ class _Loss:
             if isinstance(value.node, ast.Call) and not value.path:
                 yield value.node
 
-    def _reasons_at(
-        self, node: ast.expr, function: Function | None
-    ) -> Iterator[tuple[MessageId, ast.AST]]:
+    def _reasons_at(self, term: "_Term") -> Iterator[tuple[MessageId, ast.AST]]:
+        node = term.node
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
-            divisors = [node.right, *self._values(function, ast.unparse(node.right))]
-            if any(_counts(each) for each in divisors):
+            if self._counts(node.right, term.function):
                 yield "distributed.parts-of-unequal-size", node
         if not isinstance(node, ast.Call):
             return
-        if _is_whole_sum(node):
+        if _is_whole_sum(node) and not term.is_divided:
             yield "distributed.sums-are-averaged", node
         if _is_mean_of_some(node):
             yield "distributed.parts-of-unequal-size", node
@@ -187,16 +209,25 @@ class _Loss:
         for each in (node, *makers):
             given = {keyword.arg: keyword.value for keyword in each.keywords}
             said = [getattr(given.get(n), "value", None) for n in ("reduction", "size_average")]
-            if said[0] == "sum" or said[1] is False:
+            if (said[0] == "sum" or said[1] is False) and not term.is_divided:
                 yield "distributed.sums-are-averaged", each
             elif _UNEQUAL & given.keys() and last_name(each.func) in _WITH_UNEQUAL:
                 yield "distributed.parts-of-unequal-size", each
 
 
+def _is_division(node: ast.expr) -> bool:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)
+
+
 def _returned(function: Function) -> Iterator[ast.expr]:
-    for node in nodes_below(function):
+    """What a function returns, but for what an option asks it to."""
+    pending: list[ast.AST] = [*function.body]
+    while pending:
+        node = pending.pop()
         if isinstance(node, ast.Return) and node.value is not None:
             yield node.value
+        elif not isinstance(node, ast.If) or not _OPTION.search(ast.unparse(node.test)):
+            pending += ast.iter_child_nodes(node)
 
 
 def _is_whole_sum(node: ast.Call) -> bool:
@@ -205,12 +236,6 @@ def _is_whole_sum(node: ast.Call) -> bool:
         return False
     is_torch = getattr(node.func.value, "id", "") == "torch"
     return len(node.args) == (1 if is_torch else 0)
-
-
-def _counts(node: ast.expr) -> bool:
-    """Whether what is divided by depends on the data: a sum of it, or what is found in it."""
-    calls = (part for part in nodes_below(node) if isinstance(part, ast.Call))
-    return any(last_name(each.func) in _COUNTING for each in calls)
 
 
 def _is_mean_of_some(node: ast.Call) -> bool:
@@ -224,16 +249,29 @@ def _is_mean_of_some(node: ast.Call) -> bool:
     return isinstance(chosen, ast.Compare) or "mask" in last_name(chosen)
 
 
-def _compares(node: ast.AST) -> bool:
-    """A product of a matrix with one that is turned, or the distances of all to all."""
+def _comparing(function: Function) -> Iterator[ast.AST]:
+    """Products of a matrix with itself turned, or with another if its rows are numbered."""
+    nodes = [*nodes_below(function)]
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    numbers = any(last_name(call.func) in ("arange", "eye") for call in calls)
+    for node in nodes:
+        pair = _product(node)
+        if pair is not None and _is_turned(pair[1]):
+            turned = pair[1].func if isinstance(pair[1], ast.Call) else pair[1]
+            assert isinstance(turned, ast.Attribute)
+            if numbers or ast.unparse(turned.value) == ast.unparse(pair[0]):
+                yield node
+
+
+def _product(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
-        return _is_turned(node.right)
-    if not isinstance(node, ast.Call):
-        return False
-    name = last_name(node.func)
-    if name in ("mm", "matmul"):
-        return bool(node.args) and _is_turned(node.args[-1])
-    return name in ("cdist", "pdist", "pairwise_distances")
+        return node.left, node.right
+    if not isinstance(node, ast.Call) or last_name(node.func) not in ("mm", "matmul"):
+        return None
+    given = [*node.args]
+    if isinstance(node.func, ast.Attribute) and getattr(node.func.value, "id", "") != "torch":
+        given.insert(0, node.func.value)
+    return (given[0], given[1]) if len(given) == 2 else None
 
 
 def _is_turned(node: ast.expr) -> bool:

@@ -85,7 +85,8 @@ def training_loaders(reading: Reading) -> Loaders:
             (source, value)
             for source in sources(step, reading.flow)
             for value in source.made
-            if may_be_loader(reading, value.node)
+            if is_loader(value.node, reading.flow)
+            or (source.used is getattr(step.loop, "iter", None) and is_unseen(reading, value.node))
         ]
         if not found:
             raise _no_loader(reading, step)

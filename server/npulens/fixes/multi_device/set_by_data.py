@@ -49,7 +49,9 @@ def set_by_data(reading: Reading) -> Iterator[SetByData]:
 def _modules(reading: Reading) -> Iterator[ast.ClassDef]:
     for module in reading.program.modules:
         for node in nodes_below(module.tree):
-            if isinstance(node, ast.ClassDef) and reading.flow.is_module(node):
+            if not isinstance(node, ast.ClassDef) or not reading.flow.is_module(node):
+                continue
+            if reading.flow.is_made(node):
                 yield node
 
 
