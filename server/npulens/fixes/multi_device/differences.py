@@ -196,9 +196,9 @@ class _Loss:
 
     def _reasons_at(self, term: "_Term") -> Iterator[tuple[MessageId, ast.AST]]:
         node = term.node
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
-            if self._counts(node.right, term.function):
-                yield "distributed.parts-of-unequal-size", node
+        divisor = node.right if isinstance(node, ast.BinOp) and _is_division(node) else None
+        if divisor is not None and self._counts(divisor, term.function):
+            yield "distributed.parts-of-unequal-size", node
         if not isinstance(node, ast.Call):
             return
         if _is_whole_sum(node) and not term.is_divided:

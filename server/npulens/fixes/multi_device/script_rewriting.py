@@ -240,4 +240,7 @@ def _define_helpers(file: FileActions) -> None:
             last = statement
         elif not isinstance(statement, ast.Expr) and not sets_environment(statement):
             break
+    late = next((s for s in body if imports_module([s], "torch")), last)
+    if late.lineno > last.lineno:  # behind a definition
+        last = late
     file.insert(Insertion(last, True), *(f"\n\n{each}" for each in wanted))
