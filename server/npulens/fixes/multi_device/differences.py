@@ -13,8 +13,8 @@ from typing import NamedTuple
 from npulens.catalog.message_ids import MessageId
 from npulens.catalog.messages import message
 from npulens.catalog.model import LocalizedText
+from npulens.fixes.multi_device.plan import Plan
 from npulens.fixes.multi_device.reading import Reading, last_name
-from npulens.fixes.multi_device.set_by_data import SetByData
 from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.walking import nodes_below
@@ -44,14 +44,16 @@ class Difference(NamedTuple):
     text: LocalizedText
 
 
-def differences(reading: Reading, set_tensors: tuple[SetByData, ...]) -> Iterator[Difference]:
-    """The reasons that a program shows, each once."""
+def differences(reading: Reading, plan: Plan) -> Iterator[Difference]:
+    """The reasons that a program shows, each once, and what it does not show."""
     found: dict[MessageId, ast.AST] = {}
+    if plan.unseen:
+        found["distributed.unseen-loader"] = plan.unseen[0]
     normalizing = next(_batch_norms(reading), None)
     if normalizing is not None:
         found["distributed.own-batch-norm"] = normalizing
-    if set_tensors:
-        found["distributed.set-by-data"] = set_tensors[0].statement
+    if plan.set_tensors:
+        found["distributed.set-by-data"] = plan.set_tensors[0].statement
     for name, node in _Loss(reading).reasons():
         found.setdefault(name, node)
     for name, node in found.items():

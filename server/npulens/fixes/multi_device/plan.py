@@ -127,6 +127,7 @@ class Plan(NamedTuple):
         agreed_conditions: Conditions on which all processes have to agree.
         removed: Statements that choose a card, or that wrap a model in `DataParallel`.
         set_tensors: Statements that set a tensor of a module from its data.
+        unseen: Calls of what no file has that may make a loader of the steps.
         counted: Calls that count cards for the size of a batch.
         logs: The script writes a log by the module `logging`.
     """
@@ -154,5 +155,6 @@ class Plan(NamedTuple):
     agreed_conditions: tuple[ast.expr, ...]
     removed: tuple[ast.stmt, ...]
     set_tensors: tuple[SetByData, ...]
+    unseen: tuple[ast.expr, ...]
     counted: tuple[ast.Call, ...]
     logs: bool

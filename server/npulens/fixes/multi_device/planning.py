@@ -10,7 +10,7 @@ from npulens.fixes.multi_device.counted_cards import counted_cards
 from npulens.fixes.multi_device.entry import entry_of
 from npulens.fixes.multi_device.figures import Figures
 from npulens.fixes.multi_device.first_process import loads_behind
-from npulens.fixes.multi_device.loaders import epochs, training_loaders
+from npulens.fixes.multi_device.loaders import epochs, is_unseen, training_loaders
 from npulens.fixes.multi_device.models import (
     parallel_calls,
     parallel_classes,
@@ -86,6 +86,7 @@ def plan_for(reading: Reading, model: str | None) -> Plan:
         removed=(*_choosing(reading), *_wrapping_itself(reading, parallel)),
         mixed=frozenset(n for n in models.inner if reading.flow.variable(n) in aliases.mixed),
         set_tensors=tuple(set_by_data(reading)),
+        unseen=tuple(node for node in loaders.made if is_unseen(reading, node)),
         counted=counted_cards(reading, loaders),
         logs=any(
             resolve_name(Name("logging"), each.module, None) == [Qualified("logging")]

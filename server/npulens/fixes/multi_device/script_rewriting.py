@@ -50,7 +50,8 @@ class Rewriting(NamedTuple):
 
     Attributes:
         texts: The files that change, by their paths.
-        differences: Why its parameters come out different than on one card.
+        differences: Why its parameters come out different than on one card, and what of it no file
+            shows.
     """
 
     texts: dict[str, str]
@@ -92,7 +93,7 @@ def distributed_program(
     steps.let_launcher_choose(plan, actions)
     steps.take_any_number_away(list(_numbered(reading, plan)), actions)
     texts = {file.script.path or "": text for file, text in _rewritten(actions, plan)}
-    return Rewriting(texts, tuple(differences(reading, plan.set_tensors)))
+    return Rewriting(texts, tuple(differences(reading, plan)))
 
 
 def _read(start: ProjectFile, cards: Cards, find: FindFile) -> Reading:
