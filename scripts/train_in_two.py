@@ -54,10 +54,11 @@ def main() -> None:
     parser.add_argument("--python", default=sys.executable, help="what runs the scripts")
     asked = parser.parse_args()
     cases: dict[str, Case] = runpy.run_path(str(asked.cases))["CASES"]
+    beside = asked.cases.resolve().parent
     with tempfile.TemporaryDirectory() as scratch:
-        work = asked.work or Path(scratch)
+        work = (asked.work or Path(scratch)).resolve()
         for name in asked.names or cases:
-            runs = Runs(cases[name], asked.checkouts, asked.cases.parent, work / name, asked.python)
+            runs = Runs(cases[name], asked.checkouts, beside, work / name, asked.python)
             try:
                 print(f"{name}: {runs.compared()}", flush=True)
             except FailedError as error:

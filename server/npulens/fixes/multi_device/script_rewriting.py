@@ -7,7 +7,7 @@ from typing import NamedTuple
 from npulens.fixes.imports import FOR_EFFECT, imports_module
 from npulens.fixes.multi_device import helpers, steps
 from npulens.fixes.multi_device.actions import Actions, FileActions
-from npulens.fixes.multi_device.differences import Difference, differences
+from npulens.fixes.multi_device.other_parameters import Difference, differences
 from npulens.fixes.multi_device.plan import Insertion, Plan
 from npulens.fixes.multi_device.planning import plan_for
 from npulens.fixes.multi_device.reading import Reading
