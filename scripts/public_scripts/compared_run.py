@@ -151,7 +151,18 @@ def meet() -> None:
 
 
 def keep_order() -> None:
-    """Have loaders and samplers give samples in the order of the dataset, without workers."""
+    """Have loaders and samplers give samples in the order of the dataset, without workers.
+
+    What transforms draw is the same for each sample once there are some; weights are drawn before.
+    """
+    iterate = data.DataLoader.__iter__
+
+    def iterated(self: Any) -> Any:
+        torch.Tensor.uniform_ = lambda x, a=0, b=1, **_: x.fill_((a + b) / 2)
+        torch.Tensor.normal_ = lambda x, mean=0, std=1, **_: x.fill_(mean + 0.3 * std)
+        return iterate(self)
+
+    data.DataLoader.__iter__ = iterated
     make, sample = data.DataLoader.__init__, data.distributed.DistributedSampler.__init__
 
     @functools.wraps(make)
@@ -231,6 +242,7 @@ def _draw_alike() -> None:
     torch.randn_like = lambda *given, **named: pattern([*given, *named.values()][0].shape)
     torch.rand_like = lambda x=None, **_: pattern(x.shape) * 0.45 + 0.5
     torch.randint, torch.randperm = whole, lambda n, **_: torch.arange(n)
+    torch.multinomial = lambda weights, count, *_, **__: torch.arange(count) % len(weights)
     torch.bernoulli = lambda x, *_, **__: (x > 0.5).to(x.dtype)
     torch.Tensor.bernoulli_ = lambda self, p=0.5, **_: self.fill_(p)
     normal.rsample = lambda self, shape=(): (
