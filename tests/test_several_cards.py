@@ -118,6 +118,10 @@ CONTAINS = {
         "optimizer = averaged_over_processes(torch.optim.SGD(groups, lr=0.05), model)",
     ),
     "batch_by_cards.py": ("count = 1\n",),
+    "moved_again.py": (
+        "    model = model.to(device)\n    net = model.train()\n",
+        "torch.save(model.module.cpu().state_dict(), ",
+    ),
     "scaled_by_first/train.py": (
         "            same_in_processes(self.scale)\n",
         "        same_in_processes(self.largest)\n",
