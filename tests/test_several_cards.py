@@ -21,6 +21,7 @@ PROJECTS = (
     "project/train.py",
     "averaged_proxies/train.py",
     "config_object/main.py",
+    "endless_batches/train.py",
     "evaluation_apart/train.py",
     "gan_project/train.py",
     "given_loader/train.py",
@@ -117,6 +118,7 @@ CONTAINS = {
     "groups_by_sets.py": (
         "optimizer = averaged_over_processes(torch.optim.SGD(groups, lr=0.05), model)",
     ),
+    "endless_batches/train.py": ('train_data = loader_of_process(batches("train"))',),
     "batch_by_cards.py": ("count = 1\n",),
     "moved_again.py": (
         "    model = model.to(device)\n    net = model.train()\n",

@@ -15,7 +15,7 @@ def validate(model, x, device):
     model.train()
 
 
-def train(model, loader, optimizer, device=torch.device("cuda:0")):
+def train(model, loader, optimizer, device="cuda"):
     model = model.to(device)
     net = model.train()
     for epoch in range(2):

@@ -44,10 +44,17 @@ class ShareOfProcess(torch.utils.data.IterableDataset):
                 turn = []
 
 
+def batches_of_process(batches):
+    """The share of this process in the batches of an iterator, which has the same in all."""
+    return iter(ShareOfProcess(batches))
+
+
 def loader_of_process(loader):
     """The loader, made anew for the share of this process."""
     if not torch.distributed.is_initialized():
         return loader
+    if hasattr(loader, "__next__"):
+        return batches_of_process(loader)
     data = torch.utils.data
     iterates = getattr(type(loader), "__iter__", None)
     if iterates is not data.DataLoader.__iter__:

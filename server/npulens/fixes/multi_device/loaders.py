@@ -1,6 +1,7 @@
 """Which loaders are divided among the processes, and where their sampler is told the epoch."""
 
 import ast
+import builtins
 import sys
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -81,12 +82,12 @@ def training_loaders(reading: Reading) -> Loaders:
     made: dict[ast.expr, None] = {}
     divided: dict[ast.expr, None] = {}
     for step in reading.training.steps:
-        found = [
-            (source, value)
-            for source in sources(step, reading.flow)
-            for value in source.made
-            if is_loader(value.node, reading.flow)
-            or (source.used is getattr(step.loop, "iter", None) and is_unseen(reading, value.node))
+        every = [(each, value) for each in sources(step, reading.flow) for value in each.made]
+        found = [(each, value) for each, value in every if is_loader(value.node, reading.flow)]
+        found = found or [
+            (each, value)
+            for each, value in every
+            if each.used is getattr(step.loop, "iter", None) and is_unseen(reading, value.node)
         ]
         if not found:
             raise _no_loader(reading, step)
@@ -129,6 +130,8 @@ def is_unseen(reading: Reading, node: ast.expr) -> bool:
     if place is None or not isinstance(node, ast.Call) or reading.flow.functions_run(node):
         return False
     if reading.flow.classes_made(node):
+        return False
+    if last_name(node.func) in dir(builtins):  # a module may give all its names
         return False
     found = [v for v in resolve(node.func, place.scope) if isinstance(v, Qualified)]
     roots = {each.name.partition(".")[0] for each in found}
