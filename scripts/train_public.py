@@ -9,10 +9,10 @@ with safe fixes, with the unsafe ones, too, in the style `device-agnostic` with 
 safe ones in the style `runtime-shim`. Beside the second its original runs on the CPU
 (`--compare`).
 
-The matrix goes to `docs/runs.md`. `--packages` holds torchvision and the like if npulens' own
-environment has none. With `--results`, what an earlier call has found is kept there, and the page
-shows all of it; with `--only` and without that, no page is written. Data is made up
-(`public_scripts/made_up.py`), no run has the network, and nothing of the projects is kept.
+The matrix goes to `docs/runs.md`, whose last section stays. `--packages` holds torchvision and the
+like if npulens' own environment has none. With `--results`, what an earlier call has found is kept
+there, and the page shows all of it; with `--only` and without that, no page is written. Data is
+made up (`public_scripts/made_up.py`), no run has the network, and nothing of the projects is kept.
 """
 
 import argparse
@@ -45,6 +45,8 @@ Source: Ascend/pytorch, docs/zh/api/environment_variable/device_management/.
 """
 TRAINS = ("passed", "limit-reached")
 _NOT_RUN = "-"
+_OTHER = "\n## Rewritten for several processes\n"
+"""What follows on the page is written by hand, from what `train_in_two.py` prints."""
 _STEPS, _SECONDS = 2, 240
 
 Results = dict[str, dict[str, dict[str, Any]]]
@@ -85,7 +87,8 @@ def main() -> None:
             asked.results.write_text(json.dumps(results, indent=1), encoding="utf-8")
     if asked.results is not None or not asked.only:
         shown = [each for each in scripts if results.get(name_of(each))]
-        PAGE.write_text(page(shown, results), encoding="utf-8")
+        kept = PAGE.read_text(encoding="utf-8").partition(_OTHER)
+        PAGE.write_text(page(shown, results) + "".join(kept[1:]), encoding="utf-8")
     print(summary(list(results.values())))
 
 

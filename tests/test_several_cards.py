@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from npulens.fixes.multi_device.script_rewriting import ProjectFile, distributed_texts
+from npulens.fixes.multi_device.script_rewriting import ProjectFile, distributed_program
 from npulens.fixes.scripts import ANY_CARDS, NPU_CARDS
 from npulens.workspace.migrating.project_modules import project_modules, started_file
 
@@ -21,11 +21,14 @@ PROJECTS = (
     "project/train.py",
     "averaged_proxies/train.py",
     "config_object/main.py",
+    "endless_batches/train.py",
     "evaluation_apart/train.py",
     "gan_project/train.py",
+    "given_loader/train.py",
     "imported_loop/main.py",
     "loader_dictionary/run.py",
     "own_method/train.py",
+    "scaled_by_first/train.py",
     "stream_project/train.py",
     "trainer_class/train.py",
     "trainer_factory/start.py",
@@ -107,6 +110,24 @@ CONTAINS = {
         'if hasattr(self.loader.sampler, "set_epoch"):\n'
         "                self.loader.sampler.set_epoch(epoch)",
     ),
+    "given_loader/train.py": (
+        "    train_data = loader_of_process(train_data)\n    model = ",
+        'if hasattr(loader.sampler, "set_epoch"):',
+        "total = over_processes(total, mean=True)",
+    ),
+    "groups_by_sets.py": (
+        "optimizer = averaged_over_processes(torch.optim.SGD(groups, lr=0.05), model)",
+    ),
+    "endless_batches/train.py": ('train_data = loader_of_process(batches("train"))',),
+    "batch_by_cards.py": ("count = 1\n",),
+    "moved_again.py": (
+        "    model = model.to(device)\n    net = model.train()\n",
+        "torch.save(model.module.cpu().state_dict(), ",
+    ),
+    "scaled_by_first/train.py": (
+        "            same_in_processes(self.scale)\n",
+        "        same_in_processes(self.largest)\n",
+    ),
     "imported_loop/main.py": (
         "train = loader_of_process(data.DataLoader(Points(64), ",
         "running = over_processes(running, mean=True)",
@@ -143,7 +164,7 @@ def rewritten(name: str) -> dict[str, str]:
     """The files of a script that are rewritten, by their paths from the folder of the script."""
     path = FOLDER / name
     find = project_modules(path.parent, path)
-    return distributed_texts(started_file(path.parent, path), None, NPU_CARDS, find)
+    return distributed_program(started_file(path.parent, path), None, NPU_CARDS, find).texts
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
@@ -169,7 +190,7 @@ def test_no_comment_is_lost_and_the_rest_stays(name: str) -> None:
 def test_the_style_for_any_device_names_none() -> None:
     text = (FOLDER / "solver_class.py").read_text(encoding="utf-8")
     start = ProjectFile("solver_class.py", "solver_class", text)
-    made = distributed_texts(start, None, ANY_CARDS)["solver_class.py"]
+    made = distributed_program(start, None, ANY_CARDS).texts["solver_class.py"]
     assert "npu" not in made
     assert ".to(torch.accelerator.current_device_index(), torch.float32)" in made
 
@@ -181,6 +202,16 @@ class tqdm(list):
 
     def set_postfix(self, **_):
         pass
+"""
+ELSEWHERE = """\
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def make_loaders(batch):
+    x = torch.linspace(-1, 1, 256).reshape(64, 4)
+    data = TensorDataset(x, torch.arange(64) % 2)
+    return DataLoader(data, batch_size=batch, shuffle=True), DataLoader(data, batch_size=batch)
 """
 DRIVER = """\
 import os
@@ -260,6 +291,7 @@ os._exit(0)  # PyTorch with gloo aborts now and then while the interpreter ends
 def run(folder: Path, world: int, batch: int, scripts: list[str]) -> None:
     (folder / "driver.py").write_text(DRIVER, encoding="utf-8")
     (folder / "tqdm.py").write_text(TQDM, encoding="utf-8")
+    (folder / "elsewhere.py").write_text(ELSEWHERE, encoding="utf-8")
     started = [
         subprocess.Popen(
             [sys.executable, "driver.py", *scripts],

@@ -160,6 +160,23 @@ def trained_models(script: TrainingScript, flow: Flow) -> list[ast.expr]:
 
 def owners_of_parameters(optimizer: ast.expr, flow: Flow) -> Iterator[ast.expr]:
     """What `.parameters()` is called of in what makes an optimizer, and in what that is given."""
+    for node in parts_of(optimizer, flow):
+        function = node.func if isinstance(node, ast.Call) else None
+        if isinstance(function, ast.Attribute) and function.attr in _PARAMETERS:
+            yield function.value
+
+
+def takes_from_set(optimizer: ast.expr, flow: Flow) -> bool:
+    """Whether what an optimizer is given goes through a set, whose order is that of no process."""
+    return any(
+        isinstance(node, (ast.Set, ast.SetComp))
+        or (isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("set", "frozenset"))
+        for node in parts_of(optimizer, flow)
+    )
+
+
+def parts_of(optimizer: ast.expr, flow: Flow) -> Iterator[ast.AST]:
+    """The nodes of what makes an optimizer, and of what it is given."""
     pending: list[ast.AST] = [optimizer]
     known: set[ast.AST] = set()
     while pending and len(known) < _MOST_STEPS:
@@ -168,10 +185,8 @@ def owners_of_parameters(optimizer: ast.expr, flow: Flow) -> Iterator[ast.expr]:
             continue
         known.add(top)
         for node in nodes_below(top):
-            if isinstance(node, ast.Call) and _last(node.func) in _PARAMETERS:
-                if isinstance(node.func, ast.Attribute):
-                    yield node.func.value
-            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            yield node
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                 behind = flow.behind(Value(node))
                 pending += [each.node for each in behind if not _is_module_like(node)]
                 pending += _appended(flow, node)

@@ -12,10 +12,10 @@ from typing import NamedTuple
 from npulens.fixes.multi_device.first_process import FirstProcess, first_process, inside_alone
 from npulens.fixes.multi_device.inner_uses import inner_uses
 from npulens.fixes.multi_device.models import Aliases, trained_variables, wrapping_of
-from npulens.fixes.multi_device.plan import Wrapping
+from npulens.fixes.multi_device.plan import Averaging, Wrapping
 from npulens.fixes.multi_device.reading import Reading
 from npulens.fixes.scripts import UnclearError
-from npulens.training.participants import owners_of_parameters
+from npulens.training.participants import base_of, owners_of_parameters, takes_from_set
 from npulens.training.updates import Update
 
 
@@ -31,7 +31,7 @@ class TrainedModels(NamedTuple):
     aliases: Aliases
     inner: tuple[ast.expr, ...]
     alone: FirstProcess
-    averaged: tuple[ast.Call, ...]
+    averaged: tuple[Averaging, ...]
 
 
 def trained_together(reading: Reading, wanted: str | None) -> TrainedModels:
@@ -47,7 +47,26 @@ def trained_together(reading: Reading, wanted: str | None) -> TrainedModels:
         if not averaged:
             raise
     aliases = Aliases(reading, [])
-    return TrainedModels((), aliases, (), first_process(reading, aliases, ()), averaged)
+    averagings = tuple(Averaging(call, _order(reading, call)) for call in averaged)
+    return TrainedModels((), aliases, (), first_process(reading, aliases, ()), averagings)
+
+
+def _order(reading: Reading, call: ast.Call) -> tuple[str, ...]:
+    """The models that say in which order parameters are, if what an optimizer is given does not.
+
+    Raises:
+        UnclearError: None is seen where the optimizer is made.
+    """
+    flow = reading.flow
+    if not takes_from_set(call, flow):
+        return ()
+    function = reading.place(call).function
+    bases = (base_of(owner, flow) for owner in owners_of_parameters(call, flow))
+    here = (n for n in bases if isinstance(n, (ast.Name, ast.Attribute)) and n in flow.places)
+    found = dict.fromkeys(ast.unparse(n) for n in here if reading.place(n).function is function)
+    if not found:
+        raise reading.unclear(call, "distributed.order-of-set")
+    return tuple(found)
 
 
 def _wrapped(reading: Reading, wanted: str | None) -> TrainedModels:

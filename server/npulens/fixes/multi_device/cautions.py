@@ -27,7 +27,6 @@ _CAUTIONS: Sequence[tuple[re.Pattern[str], MessageId]] = (
         re.compile(r"environ(?:\[|\.setdefault\()\s*[\"'](?:CUDA|ASCEND_RT)_VISIBLE_DEVICES"),
         "distributed.launcher-chooses",
     ),
-    (re.compile(r"\breduction\s*=\s*[\"']sum[\"']"), "distributed.sums-are-averaged"),
     (re.compile(r"\brandom_split\(|\btrain_test_split\("), "distributed.same-division"),
 )
 _SEEDED = re.compile(r"\bmanual_seed\(|\bseed_everything\(|\bset_seed\(")

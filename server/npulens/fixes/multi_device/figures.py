@@ -3,13 +3,12 @@
 import ast
 from collections.abc import Container, Iterator
 
-from npulens.fixes.multi_device.loaders import Loaders
+from npulens.fixes.multi_device.loaders import Loaders, may_be_loader
 from npulens.fixes.multi_device.plan import Figure
 from npulens.fixes.multi_device.reading import Reading, last_name
 from npulens.syntax.walking import nodes_below
 from npulens.training.flow import Variable, names_of
 from npulens.training.node_places import Loop
-from npulens.training.participants import is_loader
 
 _OF_SHAPE = frozenset(
     {"isinstance", "hasattr", "len", "size", "shape", "range", "ndim", "numel", "dim", "time"}
@@ -45,7 +44,7 @@ class Figures:
         if isinstance(loop, ast.While):
             return True
         origins = self._reading.flow.origins(loop.iter)
-        made = [v.node for v in origins if is_loader(v.node, self._reading.flow)]
+        made = [v.node for v in origins if may_be_loader(self._reading, v.node)]
         return all(node in self._made for node in made)
 
     def conditions(self) -> Iterator[ast.expr]:

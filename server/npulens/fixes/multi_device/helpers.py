@@ -44,11 +44,21 @@ class ShareOfProcess(torch.utils.data.IterableDataset):
                 turn = []
 
 
+def batches_of_process(batches):
+    """The share of this process in the batches of an iterator, which has the same in all."""
+    return iter(ShareOfProcess(batches))
+
+
 def loader_of_process(loader):
     """The loader, made anew for the share of this process."""
     if not torch.distributed.is_initialized():
         return loader
+    if hasattr(loader, "__next__"):
+        return batches_of_process(loader)
     data = torch.utils.data
+    iterates = getattr(type(loader), "__iter__", None)
+    if iterates is not data.DataLoader.__iter__:
+        raise TypeError(f"no plain DataLoader, which processes cannot share: {type(loader)}")
     names = ["num_workers", "collate_fn", "pin_memory", "timeout", "worker_init_fn", "generator"]
     names += ["persistent_workers", *(["prefetch_factor"] if loader.num_workers else [])]
     options = {name: getattr(loader, name) for name in names}
@@ -92,7 +102,7 @@ def averaging_helper(cards: Cards) -> str:
     What batch norm collects is that of the first process in all, as with a wrapper.
     """
     return f'''\
-def averaged_over_processes(optimizer):
+def averaged_over_processes(optimizer, *models):
     """The optimizer, whose gradients are from now on the averages of all processes."""
     if not torch.distributed.is_initialized():
         return optimizer
@@ -108,7 +118,10 @@ def averaged_over_processes(optimizer):
                 if figure is not None:
                     torch.distributed.broadcast(figure, 0)
 
-    for parameter in [each for group in optimizer.param_groups for each in group["params"]]:
+    known = [id(each) for model in models for each in model.parameters()]
+    order = {{each: at for at, each in reversed(list(enumerate(known)))}}
+    parameters = [each for group in optimizer.param_groups for each in group["params"]]
+    for parameter in sorted(parameters, key=lambda each: order.get(id(each), len(order))):
         first = parameter.detach().to({cards.current}).contiguous()
         torch.distributed.broadcast(first, 0)
         parameter.data.copy_(first)
@@ -130,4 +143,16 @@ def in_any_process(condition):
     found = torch.as_tensor(bool(condition)).to({cards.current}, torch.float32)
     torch.distributed.all_reduce(found)
     return found.item() > 0
+'''
+
+
+def setting_helper(cards: Cards) -> str:
+    """Lets a tensor be the same in all processes that each has set from its own data."""
+    return f'''\
+def same_in_processes(tensor):
+    """Makes a tensor in all processes what it is in the first one."""
+    if torch.distributed.is_initialized():
+        first = tensor.detach().to({cards.current}).contiguous()
+        torch.distributed.broadcast(first, 0)
+        tensor.data.copy_(first)
 '''

@@ -9,7 +9,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from npulens.fixes.multi_device.models import Aliases
+from npulens.fixes.multi_device.models import Aliases, returns_itself
 from npulens.fixes.multi_device.reading import Reading, last_name
 from npulens.syntax.bindings import Function
 from npulens.syntax.walking import nodes_below
@@ -73,6 +73,10 @@ def _attribute(reading: Reading, node: ast.Attribute) -> bool:
         return False
     parent = reading.parents[node]
     is_called = isinstance(parent, ast.Call) and parent.func is node
+    if isinstance(parent, ast.Call) and is_called and returns_itself(parent):
+        # `model = model.to(device)` stays the wrapper, `model.cpu().state_dict()` asks the model
+        outer = reading.parents[parent]
+        return isinstance(outer, (ast.Attribute, ast.Expr)) or _is_given(parent, outer)
     if is_called and node.attr not in _OF_MODULE:
         if not _is_without_parameters(reading, node):
             _require_outside_training(reading, node, parent)
@@ -87,6 +91,13 @@ def _attribute(reading: Reading, node: ast.Attribute) -> bool:
         if is_called and last_name(called) not in _OF_MODULE | _OF_WRAPPER | _OF_TENSOR:  # type: ignore[arg-type]
             _require_outside_training(reading, node, outer)
     return True
+
+
+def _is_given(node: ast.expr, outer: ast.AST) -> bool:
+    """Whether an expression is an argument, as of `deepcopy(model.cpu())`."""
+    return isinstance(outer, ast.keyword) or (
+        isinstance(outer, ast.Call) and outer.func is not node
+    )
 
 
 _OF_TENSOR = frozenset(

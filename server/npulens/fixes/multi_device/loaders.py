@@ -1,6 +1,8 @@
 """Which loaders are divided among the processes, and where their sampler is told the epoch."""
 
 import ast
+import builtins
+import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -9,6 +11,7 @@ from npulens.fixes.multi_device.plan import DirectLoader, Epoch
 from npulens.fixes.multi_device.reading import Reading, last_name, starts_before
 from npulens.fixes.scripts import UnclearError
 from npulens.syntax.bindings import Function
+from npulens.syntax.meanings import Qualified, resolve
 from npulens.syntax.walking import nodes_below
 from npulens.training.flow import ITERATING, Value
 from npulens.training.participants import Source, is_loader, sources
@@ -17,6 +20,31 @@ from npulens.training.step_loops import StepLoop
 _TAKEN = frozenset({"sampler", "batch_sampler"})
 _ITERATING = frozenset({"__iter__", "__len__", "_get_iterator"})
 """Methods that no caller names."""
+_WITHOUT_LOADERS = frozenset(
+    {
+        "builtins",
+        "torch",
+        "torchvision",
+        "torchaudio",
+        "numpy",
+        "cupy",
+        "jax",
+        "tensorflow",
+        "pandas",
+    }
+    | {
+        "scipy",
+        "sklearn",
+        "gym",
+        "gymnasium",
+        "tqdm",
+        "accelerate",
+        "transformers",
+        "rich",
+        "alive",
+    }
+)
+"""Libraries that give no loader of PyTorch, but for the class itself."""
 _KEPT = frozenset(
     {"__init__", "dataset", "batch_size", "drop_last", "sampler", "batch_sampler", "num_workers"}
     | {"collate_fn", "pin_memory", "timeout", "worker_init_fn", "generator", "persistent_workers"}
@@ -54,11 +82,12 @@ def training_loaders(reading: Reading) -> Loaders:
     made: dict[ast.expr, None] = {}
     divided: dict[ast.expr, None] = {}
     for step in reading.training.steps:
-        found = [
-            (source, value)
-            for source in sources(step, reading.flow)
-            for value in source.made
-            if is_loader(value.node, reading.flow)
+        every = [(each, value) for each in sources(step, reading.flow) for value in each.made]
+        found = [(each, value) for each, value in every if is_loader(value.node, reading.flow)]
+        found = found or [
+            (each, value)
+            for each, value in every
+            if each.used is getattr(step.loop, "iter", None) and is_unseen(reading, value.node)
         ]
         if not found:
             raise _no_loader(reading, step)
@@ -66,14 +95,15 @@ def training_loaders(reading: Reading) -> Loaders:
             made[value.node] = None
             call = value.node
             assert isinstance(call, ast.Call)
+            is_seen = is_loader(call, reading.flow)
             _require_plain(reading, call)
-            simple = _direct(reading, call)
-            if simple is not None and not _is_shared(reading, value):
-                direct[call] = simple
-                divided[call] = None
-                continue
-            if not _is_shared(reading, value):
-                rebuilt[call] = None
+            simple = _direct(reading, call) if is_seen else None
+            is_shared = _is_shared(reading, value) if is_seen else bool(value.path)
+            if not is_shared:
+                if simple is not None:
+                    direct[call] = simple
+                else:
+                    rebuilt[call] = None
                 divided[call] = None
                 continue
             for at in _definitions(reading, source):
@@ -84,6 +114,28 @@ def training_loaders(reading: Reading) -> Loaders:
     return Loaders(
         tuple(direct.values()), tuple(rebuilt), tuple(reassigned), tuple(made), tuple(divided)
     )
+
+
+def may_be_loader(reading: Reading, node: ast.expr) -> bool:
+    """Whether an expression makes a loader, or calls what no file here has and may make one.
+
+    A program that is not given a `DataLoader` there stops before it trains.
+    """
+    return is_loader(node, reading.flow) or is_unseen(reading, node)
+
+
+def is_unseen(reading: Reading, node: ast.expr) -> bool:
+    """Whether a function is called that is imported from a file which is not there."""
+    place = reading.flow.places.get(node)
+    if place is None or not isinstance(node, ast.Call) or reading.flow.functions_run(node):
+        return False
+    if reading.flow.classes_made(node):
+        return False
+    if last_name(node.func) in dir(builtins):  # a module may give all its names
+        return False
+    found = [v for v in resolve(node.func, place.scope) if isinstance(v, Qualified)]
+    roots = {each.name.partition(".")[0] for each in found}
+    return bool(roots) and not roots & _WITHOUT_LOADERS and not roots & sys.stdlib_module_names
 
 
 def _require_plain(reading: Reading, call: ast.Call) -> None:
@@ -192,7 +244,7 @@ def _definitions(reading: Reading, source: Source) -> Iterator[ast.expr | tuple[
                 raise reading.unclear(node, "distributed.loader-elsewhere")
             if isinstance(node, ast.Call) and flow.functions_run(node):
                 yield from _from_function(reading, node)
-            elif inner or not is_loader(node, flow):
+            elif inner or not may_be_loader(reading, node):
                 pending += inner
             else:
                 yield node
@@ -202,7 +254,7 @@ def _definitions(reading: Reading, source: Source) -> Iterator[ast.expr | tuple[
                 pending.append(each.value.node)
             elif isinstance(each.statement, ast.Assign):
                 origins = flow.origins(each.value.node, each.value.path)
-                if any(is_loader(value.node, flow) for value in origins):
+                if any(may_be_loader(reading, value.node) for value in origins):
                     yield each.statement, as_assigned(reading, variable, [each.statement])
             else:
                 raise reading.unclear(each.statement, "distributed.loader-elsewhere")
@@ -216,7 +268,7 @@ def _from_function(reading: Reading, call: ast.Call) -> Iterator[ast.expr]:
     A generator gets the loader from what it loops over.
     """
     origins = reading.flow.origins(call)
-    if any(is_loader(value.node, reading.flow) for value in origins):
+    if any(may_be_loader(reading, value.node) for value in origins):
         yield call
         return
     raise reading.unclear(call, "distributed.loader-elsewhere")
@@ -235,12 +287,17 @@ def epochs(reading: Reading, made: tuple[ast.expr, ...]) -> Iterator[Epoch]:
             if isinstance(node, ast.Call) and last_name(node.func) == "iter" and node.args:
                 statement = reading.place(node).statements[-1]
                 for written in _written_here(reading, node.args[0], step.loop, made):
-                    yield Epoch(statement, written, None)
+                    yield Epoch(statement, written, None, _is_seen(reading, node.args[0]))
         if not step.outer_loops or isinstance(step.loop, ast.While):
             continue
         for written in dict.fromkeys(_written_here(reading, step.loop.iter, step.loop, made)):
             at = _rebound(reading, step.loop, written) or step.loop
-            yield Epoch(at, written, _counter(reading, step))
+            yield Epoch(at, written, _counter(reading, step), _is_seen(reading, step.loop.iter))
+
+
+def _is_seen(reading: Reading, node: ast.expr) -> bool:
+    """Whether all that makes the loaders of an expression is in the program."""
+    return not any(is_unseen(reading, value.node) for value in reading.flow.origins(node))
 
 
 def _rebound(reading: Reading, loop: ast.stmt, written: str) -> ast.stmt | None:

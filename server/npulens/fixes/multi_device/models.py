@@ -8,7 +8,7 @@ loaded into it, then need no change.
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from npulens.fixes.distributed import DATA_PARALLEL
 from npulens.fixes.multi_device.plan import Insertion, Wrapping
@@ -32,9 +32,20 @@ _KEEPS_NOTHING = re.compile(
 )
 """Calls that are given a model and do not train it; what they return needs none that is wrapped."""
 
+RETURN_ITSELF = frozenset(
+    {"to", "cuda", "npu", "cpu", "half", "float", "double", "bfloat16", "type", "train", "eval"}
+    | {"requires_grad_", "apply"}
+)
+"""Methods of every module that return the module, of a wrapper the wrapper."""
 _CHANGING = frozenset({"apply", "to", "cuda", "npu"})
 _PLAIN = re.compile(r"without|inner|raw|plain|unwrapped|best|old|prev", re.IGNORECASE)
 """Names of variables for the model without its wrapper."""
+
+
+class _MethodCall(ast.Call):
+    """A call of a method."""
+
+    func: ast.Attribute
 
 
 class Trained(NamedTuple):
@@ -344,12 +355,19 @@ class Aliases:
             if not its and self.is_wrapped(each):
                 return True
             if isinstance(each, ast.Call) and not self._reading.flow.functions_run(each):
+                if returns_itself(each) and not its:
+                    pending.append((each.func.value, its))
                 continue
             if isinstance(each, (ast.Name, ast.Attribute)) and not its:
                 continue
             from_here = self._reading.flow.behind(Value(each, its))
             pending += [(value.node, value.path) for value in from_here]
         return False
+
+
+def returns_itself(call: ast.Call) -> TypeGuard[_MethodCall]:
+    """`model.to(device)`, which is `model`."""
+    return isinstance(call.func, ast.Attribute) and call.func.attr in RETURN_ITSELF
 
 
 def unwrapped_modules(reading: Reading, aliases: Aliases) -> Iterator[ast.Attribute]:

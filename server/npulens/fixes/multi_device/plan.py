@@ -3,6 +3,7 @@
 import ast
 from typing import NamedTuple
 
+from npulens.fixes.multi_device.set_by_data import SetByData
 from npulens.training.flow import Variable
 
 
@@ -50,6 +51,18 @@ class Wrapping(NamedTuple):
     several_passes: bool
 
 
+class Averaging(NamedTuple):
+    """A call that makes an optimizer which is given averages.
+
+    Attributes:
+        models: How the models are written that say in which order parameters are, where what the
+            optimizer is given says none.
+    """
+
+    call: ast.Call
+    models: tuple[str, ...]
+
+
 class DirectLoader(NamedTuple):
     """A call of `DataLoader` that is given a sampler.
 
@@ -70,11 +83,13 @@ class Epoch(NamedTuple):
     Attributes:
         loader: How the loader is written there.
         counter: The variable that counts epochs; `None` if none is seen there.
+        is_seen: The program shows what makes the loader, so its sampler is known.
     """
 
     loop: ast.stmt
     loader: str
     counter: str | None
+    is_seen: bool
 
 
 class Figure(NamedTuple):
@@ -111,12 +126,15 @@ class Plan(NamedTuple):
         agreed_figures: Arguments that have to be the same in all processes.
         agreed_conditions: Conditions on which all processes have to agree.
         removed: Statements that choose a card, or that wrap a model in `DataParallel`.
+        set_tensors: Statements that set a tensor of a module from its data.
+        unseen: Calls of what no file has that may make a loader of the steps.
+        counted: Calls that count cards for the size of a batch.
         logs: The script writes a log by the module `logging`.
     """
 
     entry: Entry
     wrappings: tuple[Wrapping, ...]
-    averaged: tuple[ast.Call, ...]
+    averaged: tuple[Averaging, ...]
     parallel: tuple[tuple[ast.Call, ast.expr], ...]
     without_module: tuple[ast.Attribute, ...]
     classes: tuple[ast.expr, ...]
@@ -136,4 +154,7 @@ class Plan(NamedTuple):
     agreed_figures: tuple[ast.expr, ...]
     agreed_conditions: tuple[ast.expr, ...]
     removed: tuple[ast.stmt, ...]
+    set_tensors: tuple[SetByData, ...]
+    unseen: tuple[ast.expr, ...]
+    counted: tuple[ast.Call, ...]
     logs: bool

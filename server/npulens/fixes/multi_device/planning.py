@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from itertools import chain
 
 from npulens.fixes.multi_device.averaging import TrainedModels, trained_together
+from npulens.fixes.multi_device.counted_cards import counted_cards
 from npulens.fixes.multi_device.entry import entry_of
 from npulens.fixes.multi_device.figures import Figures
 from npulens.fixes.multi_device.first_process import loads_behind
-from npulens.fixes.multi_device.loaders import epochs, training_loaders
+from npulens.fixes.multi_device.loaders import epochs, is_unseen, training_loaders
 from npulens.fixes.multi_device.models import (
     parallel_calls,
     parallel_classes,
@@ -17,6 +18,7 @@ from npulens.fixes.multi_device.models import (
 )
 from npulens.fixes.multi_device.plan import Plan
 from npulens.fixes.multi_device.reading import Reading, last_name
+from npulens.fixes.multi_device.set_by_data import set_by_data
 from npulens.fixes.scripts import UnclearError
 from npulens.syntax.meanings import Qualified, resolve_name
 from npulens.syntax.values import Name
@@ -56,7 +58,7 @@ def plan_for(reading: Reading, model: str | None) -> Plan:
         chain(
             (step.loop for step in reading.training.steps),
             (w.at.statement for w in models.wrappings),
-            models.averaged,
+            (each.call for each in models.averaged),
             loaders.made,
         ),
     )
@@ -83,6 +85,9 @@ def plan_for(reading: Reading, model: str | None) -> Plan:
         agreed_conditions=tuple(figures.conditions()),
         removed=(*_choosing(reading), *_wrapping_itself(reading, parallel)),
         mixed=frozenset(n for n in models.inner if reading.flow.variable(n) in aliases.mixed),
+        set_tensors=tuple(set_by_data(reading)),
+        unseen=tuple(node for node in loaders.made if is_unseen(reading, node)),
+        counted=counted_cards(reading, loaders),
         logs=any(
             resolve_name(Name("logging"), each.module, None) == [Qualified("logging")]
             for each in reading.scripts.values()

@@ -1,4 +1,4 @@
-"""The door: the texts of a program for one device to those of one process among several."""
+"""The door: from a program for one device to that of one process among several."""
 
 import ast
 from collections.abc import Callable, Iterator
@@ -7,6 +7,7 @@ from typing import NamedTuple
 from npulens.fixes.imports import FOR_EFFECT, imports_module
 from npulens.fixes.multi_device import helpers, steps
 from npulens.fixes.multi_device.actions import Actions, FileActions
+from npulens.fixes.multi_device.other_parameters import Difference, differences
 from npulens.fixes.multi_device.plan import Insertion, Plan
 from npulens.fixes.multi_device.planning import plan_for
 from npulens.fixes.multi_device.reading import Reading
@@ -44,14 +45,27 @@ class ProjectFile(NamedTuple):
     is_package: bool = False
 
 
+class Rewriting(NamedTuple):
+    """What is made of a program.
+
+    Attributes:
+        texts: The files that change, by their paths.
+        differences: Why its parameters come out different than on one card, and what of it no file
+            shows.
+    """
+
+    texts: dict[str, str]
+    differences: tuple[Difference, ...]
+
+
 FindFile = Callable[[str], ProjectFile | None]
 """From the full name of a module to its file; `None` of all that the project does not have."""
 
 
-def distributed_texts(
+def distributed_program(
     start: ProjectFile, model: str | None, cards: Cards, find: FindFile = lambda _: None
-) -> dict[str, str]:
-    """The files of a program that trains in one process for each card, as far as they change.
+) -> Rewriting:
+    """A program that trains in one process for each card.
 
     Args:
         start: The script for one device that is started.
@@ -74,9 +88,12 @@ def distributed_texts(
     steps.mean_inner_models(plan, actions)
     steps.let_first_speak(plan, actions)
     steps.reduce_figures(plan, actions)
+    steps.keep_set_tensors_alike(plan, actions)
+    steps.count_one_card(plan, actions)
     steps.let_launcher_choose(plan, actions)
     steps.take_any_number_away(list(_numbered(reading, plan)), actions)
-    return {file.script.path or "": text for file, text in _rewritten(actions, plan)}
+    texts = {file.script.path or "": text for file, text in _rewritten(actions, plan)}
+    return Rewriting(texts, tuple(differences(reading, plan)))
 
 
 def _read(start: ProjectFile, cards: Cards, find: FindFile) -> Reading:
@@ -211,6 +228,7 @@ def _define_helpers(file: FileActions) -> None:
         "averaged_over_processes": helpers.averaging_helper(cards),
         "over_processes": helpers.figure_helper(cards),
         "in_any_process": helpers.agreement_helper(cards),
+        "same_in_processes": helpers.setting_helper(cards),
     }
     wanted = [text for name, text in texts.items() if name in file.helpers]
     if not wanted:
@@ -223,4 +241,7 @@ def _define_helpers(file: FileActions) -> None:
             last = statement
         elif not isinstance(statement, ast.Expr) and not sets_environment(statement):
             break
+    late = next((s for s in body if imports_module([s], "torch")), last)
+    if late.lineno > last.lineno:  # behind a definition
+        last = late
     file.insert(Insertion(last, True), *(f"\n\n{each}" for each in wanted))

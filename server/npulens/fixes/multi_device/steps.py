@@ -57,8 +57,8 @@ def wrap_models(plan: Plan, actions: Actions, cards: Cards) -> None:
 
 def average_gradients(plan: Plan, actions: Actions) -> None:
     """Gradients are those of all processes, where models are not wrapped."""
-    for call in plan.averaged:
-        actions.change(call, called("averaged_over_processes"), "torch")
+    for call, models in plan.averaged:
+        actions.change(call, called("averaged_over_processes", *models), "torch")
         actions.of(call).helpers.add("averaged_over_processes")
 
 
@@ -129,7 +129,7 @@ def tell_epochs(plan: Plan, actions: Actions) -> None:
         sampler = f"{each.loader}.sampler"
         epoch = each.counter or f"{sampler}.epoch + 1"
         line = f"{sampler}.set_epoch({epoch})"
-        if not actions.of(each.loop).is_started:
+        if not each.is_seen or not actions.of(each.loop).is_started:
             line = f'if hasattr({sampler}, "set_epoch"):\n    {line}\n'
         actions.insert(Insertion(each.loop), line)
 
@@ -181,6 +181,20 @@ def reduce_figures(plan: Plan, actions: Actions) -> None:
     for node in plan.agreed_conditions:
         actions.change(node, called("in_any_process"), "torch")
         actions.of(node).helpers.add("in_any_process")
+
+
+def keep_set_tensors_alike(plan: Plan, actions: Actions) -> None:
+    """What a module sets from its data is in all processes what it is in the first."""
+    for each in plan.set_tensors:
+        line = f"same_in_processes({each.tensor})"
+        actions.insert(Insertion(each.statement, True), line)
+        actions.of(each.statement).helpers.add("same_in_processes")
+
+
+def count_one_card(plan: Plan, actions: Actions) -> None:
+    """The batch of a process is that of its card."""
+    for call in plan.counted:
+        actions.change(call, replaced("1"))
 
 
 def let_launcher_choose(plan: Plan, actions: Actions) -> None:

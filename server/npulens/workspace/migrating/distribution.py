@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from npulens.catalog.messages import LocalizedError, message
 from npulens.catalog.model import (
@@ -28,6 +28,9 @@ from npulens.workspace.fixing.file_fixes import FixedFile
 from npulens.workspace.fixing.rewriting_files import UnreadableError, read_source, rewrite_file
 from npulens.workspace.migrating.project_modules import project_modules, started_file
 from npulens.workspace.runs.file_report import FileReport
+
+if TYPE_CHECKING:
+    from npulens.fixes.multi_device.script_rewriting import Rewriting
 
 _LAUNCHER = """\
 #!/bin/bash
@@ -124,7 +127,8 @@ def distribute_entry(
     texts: dict[str, str] = {}
     fixes: dict[str, Fix] = {}
     try:
-        for path, text in _distributed(root, entry, wanted.model, cards).items():
+        program = _distributed(root, entry, wanted.model, cards)
+        for path, text in program.texts.items():
             texts[path] = read_source(root / path).text
             edits = differences(texts[path], text)
             fixes[path] = Fix(message("fix.distribute"), Applicability.UNSAFE, edits)
@@ -142,6 +146,7 @@ def distribute_entry(
     for path, text in texts.items():
         found = cautions(text, read_source(root / path).text, is_started=path == wanted.entry)
         log.notes += (Note(path, *each) for each in found)
+    log.notes += (Note(*each) for each in program.differences)
     values = {"card": starting.card, "count": starting.counter}
     start = _LAUNCHER.format(entry=shlex.quote(entry.name), **values)
     write_whole(launcher, start.encode("utf-8", "surrogateescape"), 0o755)
@@ -172,19 +177,19 @@ def _write_all(
     return True
 
 
-def _distributed(root: Path, entry: Path, model: str | None, cards: Cards) -> dict[str, str]:
-    """The new texts of files. What makes them is loaded here, since no other command needs it.
+def _distributed(root: Path, entry: Path, model: str | None, cards: Cards) -> "Rewriting":
+    """What is made of a program. What makes them is loaded here, since no other command needs it.
 
     Raises:
         UnclearError: It is not clear how, or a package is missing.
         UnreadableError: The script cannot be read.
     """
     try:
-        from npulens.fixes.multi_device.script_rewriting import distributed_texts
+        from npulens.fixes.multi_device.script_rewriting import distributed_program
     except ImportError as error:
         raise UnclearError(1, "distributed.needs-libcst") from error
     start = started_file(root, entry)
-    return distributed_texts(start, model, cards, project_modules(root, entry))
+    return distributed_program(start, model, cards, project_modules(root, entry))
 
 
 def _require_nothing_left(path: str, original: str, migrated: str, left: Sequence[Finding]) -> None:
