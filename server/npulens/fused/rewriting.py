@@ -98,7 +98,8 @@ class Rewriter:
         if place.statement not in self._record.function.node.body:
             return False
         owner = self._record.function.owner
-        lineage = [] if owner is None else self._evaluator.definitions.lineage(owner)
+        evaluator = self._evaluator
+        lineage = evaluator.elsewhere.lineage(evaluator.definitions, owner) if owner else ()
         constructors = (each.methods.get("__init__") for each in lineage)
         without = (attributes_without_value(c.node) for c in constructors if c is not None)
         wanted = (match.bound[name] for name in match.pattern.one_type if name in match.bound)
