@@ -289,7 +289,11 @@ class Expressions:
 
     def _item(self, node: ast.expr, frame: Frame) -> Node:
         if not isinstance(node, ast.Slice):
-            return self.value(node, frame)
+            value = self.value(node, frame)
+            called = value.operands[0] if value.operator == OPAQUE and value.operands else None
+            if called is not None and called.operator == GLOBAL and called.label == "range":
+                return self.graph.node("arange", value.operands[1:], ())
+            return value
         none = self.graph.constant(None)
         parts = [
             none if part is None else self.value(part, frame)

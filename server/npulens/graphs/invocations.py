@@ -150,11 +150,21 @@ class Invocations(Modules):
             return self._view(tail, positional[0], positional[1:])
         if name == "torch.tensor" and positional and self._is_plain_number(positional[0], call):
             return positional[0]
-        if name == "torch.rand":
-            return self.graph.node("rand", _sizes(positional), self.number_of(call.node))
-        if tail in _CREATED and name == f"torch.{tail}":
+        created = self._created(name, call)
+        return created or self._not_known(self.graph.node(LIBRARY, (), name), call)
+
+    def _created(self, name: str, call: Call) -> Node | None:
+        """A tensor that is made of sizes."""
+        tail = name.removeprefix("torch.")
+        if tail == name:
+            return None
+        if tail == "rand":
+            return self.graph.node("rand", _sizes(call.positional), self.number_of(call.node))
+        if tail == "arange" and call.keywords.keys() <= {"device", "dtype"}:
+            return self.graph.node("arange", tuple(call.positional), ())
+        if tail in _CREATED:
             return self.graph.node(tail, call.arguments, tuple(call.keywords))
-        return self._not_known(self.graph.node(LIBRARY, (), name), call)
+        return None
 
     def _calculated(self, name: str, positional: Sequence[Node]) -> Node | None:
         """What functions of numbers compute."""
@@ -217,6 +227,8 @@ class Invocations(Modules):
             return self.graph.node(AVAILABLE)
         if callee.id in ("int", "float", "tuple", "list") and len(call.positional) == 1:
             return call.positional[0]
+        if callee.id == "len" and len(call.positional) == 1:
+            return self.graph.node("size", (call.positional[0], self.graph.constant(0)))
         if callee.id == "map" and len(call.positional) == 2 and not call.keywords:
             self._mapping[(value := self._not_known(called, call)).serial] = call
             return value

@@ -74,10 +74,11 @@ def _entries(node: ast.Call, scope: Scope, context: Context) -> tuple[CallEntry,
 
 
 def _entries_of(callee: ast.expr, scope: Scope, context: Context) -> tuple[CallEntry, ...]:
-    names = [value.name for value in resolve(callee, scope) if isinstance(value, Qualified)]
-    if len(names) != len(resolve(callee, scope)) or not names:
-        return ()
-    if len(names) > 1 and not all(_is_optimizer(name, context) for name in names):
+    values = resolve(callee, scope)
+    names = [value.name for value in values if isinstance(value, Qualified)]
+    if len(values) > 1:  # a class that is chosen somewhere
+        names = [name for name in names if _is_optimizer(name, context)]
+    if not names:
         return ()
     qualified = names[0]
     if qualified.partition(".")[0] in context.target.project.own_modules:
