@@ -380,13 +380,15 @@ def _shows_no_dimensions(match: Match) -> bool:
 
 
 def _tensors(match: Match) -> list[Node]:
-    """The bound values that are tensors: no numbers, no functions."""
+    """The bound values that are tensors: no numbers, no functions, and none that may be `None`."""
     conditions = match.pattern.conditions
     others = {name for name, kinds in conditions.items() if {"number", "activation"} & {*kinds}}
+    parts = {*match.consumed, *match.bound.values()}
+    asked = {part.operands[0] for part in parts if part.operator == "is_none"}
     return [
         node
         for name, node in match.bound.items()
-        if name not in others and node.operator != CONSTANT
+        if name not in others and node.operator != CONSTANT and node not in asked
     ]
 
 

@@ -52,6 +52,8 @@ _NOT_TO_BE_FUSED = re.compile(
     """.replace("_CAST_MODEL", _CAST_MODEL),
     re.VERBOSE | re.MULTILINE,
 )
+_RUNS = re.compile(r"^(?:for|while|with|[\w.]+\()", re.MULTILINE)
+"""A module does more than define something when it is imported."""
 _OPTIMIZER_MADE = re.compile(r"\boptim\.[A-Z]\w+\(")
 _OF_A_MODEL = re.compile(r"parameters\(|params?\b|\bModel|\bnn\.Module")
 _OWN_DATASET = re.compile(
@@ -104,7 +106,8 @@ class Evidence:
         may_fuse_optimizer: It names an optimizer that has a fused form, runs on an accelerator as
             far as its text shows, and nothing in it says that parameters are moved, shared out,
             added later, sparse or of a type which a fused optimizer does not take.
-        makes_optimizer_for_others: All of that but for the accelerator, and it is no script.
+        makes_optimizer_for_others: All of that but for the accelerator, and it is no script; it may
+            train what others have moved there.
         clears_gradients: Gradients are cleared in it.
         loses_gradients: A fused optimizer would not notice that gradients are set to `None`, or
             that an optimizer which is defined here puts other tensors in the place of parameters.
@@ -162,7 +165,9 @@ def evidence_of(segments: Sequence[Words], words: frozenset[str]) -> Evidence:
         and _any(_COLLECTIVES, texts)
         and not any("HCCL_DETERMINISTIC" in text for text in texts),
         may_fuse_optimizer=may_fuse_optimizer,
-        makes_optimizer_for_others=is_for_others and not any("__main__" in text for text in texts),
+        makes_optimizer_for_others=is_for_others
+        and not any("__main__" in text for text in texts)
+        and not ("backward" in words and _any(_RUNS, texts)),
         clears_gradients=may_fuse_somewhere and any(".zero_grad(" in text for text in texts),
         loses_gradients=may_fuse_somewhere
         and (
