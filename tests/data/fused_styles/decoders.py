@@ -338,7 +338,7 @@ class LatentHeads(nn.Module):  # NPU707|NPU719
         return torch.matmul(weights, value)
 
 
-class KeysOverQueries(nn.Module):  # NPU719
+class KeysOverQueries(nn.Module):
     """Softmax over queries: no attention of the operator."""
 
     def __init__(self, scale):

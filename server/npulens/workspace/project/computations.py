@@ -22,6 +22,7 @@ from npulens.workspace.index.re_exports import PACKAGE, packages, place_of, re_e
 _TENSOR_WORDS = (
     *("masked_fill", "where(", "cat(", "stack(", "matmul", "bmm(", "einsum", " @ ", "rearrange("),
     *(".view(", "reshape(", "transpose(", "expand(", "repeat", "chunk(", "split("),
+    *("amax(", ".max(", ".sum(", "exp(", "pow(", "norm("),
 )
 """What steps of computations hold, besides the words of patterns."""
 _MAX_SIZE = 500_000
@@ -30,13 +31,19 @@ _LONGEST_FUNCTION, _LONGEST_CLASS, _LONGEST_BASE = 3_000, 1_500, 12_000
 _LONGEST_EXCERPT = 30_000
 _MOST_DEFINITIONS = 40
 _CLASS = b"class "
+_COMMENT = re.compile(rb"\n[ \t]*#[^\n]*")
+_STAR = b"import *"
 _WORD = re.compile(rb"\w+")
 
 
 class _Used(NamedTuple):
-    """Words of imports, and those in heads of classes, anywhere in the project."""
+    """Words of imports, and those in heads of classes, anywhere in the project.
+
+    `starred` has the words of modules from which everything is imported.
+    """
 
     imported: frozenset[str]
+    starred: frozenset[str]
     bases: frozenset[str]
 
 
@@ -46,6 +53,9 @@ def computations(
     """The definitions, by the paths of their modules without ending and their names."""
     used = _Used(
         frozenset().union(*(import_words(each, memo).names for each in modules.values())),
+        frozenset().union(
+            *(import_words(each, memo).modules for each in modules.values() if _STAR in each.data)
+        ),
         frozenset().union(*(_heads(each, memo) for each in modules.values())),
     )
     of_patterns = {word for source in catalogue.patterns for word in source.words}
@@ -96,7 +106,8 @@ def _importable(
     ):
         find = partial(answer, longest, of_classes=kind != "functions")
         known = memo.recall(f"short {kind}", (content.digest,), find, texts)
-        names += (n for n in known if n in wanted or (stem in used.imported and kind != "bases"))
+        takes_all = kind != "bases" and (stem in used.starred or stem in used.imported)
+        names += (name for name in known if takes_all or name in wanted)
     return sorted(set(names))
 
 
@@ -119,6 +130,7 @@ def _excerpt(
         module = cut.of(content)
         chosen = [n for n in names if any(word in module.texts[n.encode()] for word in words)]
         excerpt = module.excerpt(map(str.encode, chosen), _MOST_DEFINITIONS) if chosen else b""
+        excerpt = _COMMENT.sub(b"", excerpt)
         is_much = len(excerpt) > _LONGEST_EXCERPT
         return [[], ""] if is_much else [chosen, excerpt.decode("utf-8", "replace")]
 
