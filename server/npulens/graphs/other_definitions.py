@@ -42,6 +42,8 @@ class OtherDefinitions:
         self._paths = {"": path}
         self._sources: dict[str, str] = {}
         self._definitions: dict[str, Definitions] = {}
+        self._labels: dict[tuple[str, str], str | None] = {}
+        self._lineages: dict[ast.AST, tuple[list[ClassHere], set[str]]] = {}
 
     @property
     def is_empty(self) -> bool:
@@ -52,8 +54,16 @@ class OtherDefinitions:
         """The label of a name, as the imports of a module of the project have it."""
         if not self._known:
             return None
-        others = OtherModules(self._known, self._paths[place])
-        found = next(filter(None, map(others.find, qualified)), None)
+        return next(filter(None, (self._label(name, place) for name in qualified)), None)
+
+    def _label(self, qualified: str, place: str) -> str | None:
+        key = (qualified, place)
+        if key not in self._labels:
+            self._labels[key] = self._found(qualified, place)
+        return self._labels[key]
+
+    def _found(self, qualified: str, place: str) -> str | None:
+        found = OtherModules(self._known, self._paths[place]).find(qualified)
         if found is None or found.path == self._paths[""]:
             return None
         of = found.path.removesuffix(".py")
@@ -103,6 +113,15 @@ class OtherDefinitions:
         if not self._known:
             yield from own.lineage(owner)
             return
+        known = self._lineages.get(owner.node)
+        if known is None:
+            with own.looked_up() as queried:
+                known = list(self._looked_up_lineage(own, owner)), queried
+            self._lineages[owner.node] = known
+        own.queried |= known[1]
+        yield from known[0]
+
+    def _looked_up_lineage(self, own: Definitions, owner: ClassHere) -> Iterator[ClassHere]:
         pending, seen = [owner], 0
         while pending and seen < MAX_BASES:
             current = pending.pop(0)
