@@ -339,7 +339,8 @@ CLEARS = """
         (KEPT, False, []),
         (KEPT, True, [False]),
         (KEPT + CLEARS, True, [True]),
-        (KEPT + "\n\ndef train(model):\n    model().backward()\n", True, []),
+        (KEPT + "\n\ndef train(model):\n    model().backward()\n", True, [False]),
+        (KEPT + "\n\nfor data in range(3):\n    model(data).backward()\n", True, []),
         (KEPT.replace("rate)", "rate).to('cpu')"), True, []),
     ],
 )
@@ -350,6 +351,50 @@ def test_a_module_that_only_makes_optimizers_takes_the_device_from_the_project(
     told = analyze(Document("schedule.py", text), load_catalogue(), target)
     found = [finding for finding in told if finding.rule.code == "NPU716"]
     assert [bool(finding.fixes) for finding in found] == expected
+
+
+MOVED = "import torch\n\n\ndef train(model):\n    model = model.cuda()\n"
+MADE = "    return torch.optim.Adam(model.parameters(), lr=0.1)\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "is_told"),
+    [
+        ("    hits = total.double() / 4\n", True),
+        ("    images = images.to(device, dtype=torch.bfloat16)\n", True),
+        ("    model = model.cuda().double()\n", False),
+        ("    encoder.to(dtype=torch.bfloat16)\n", False),
+        ("    torch.set_default_dtype(torch.float32)\n", True),
+        ("    torch.set_default_dtype(torch.float64)\n", False),
+        ("    is_deepspeed = accelerator.state.deepspeed_plugin is not None\n", True),
+        ("    import deepspeed\n", False),
+        ("    engine = deepspeed.initialize(model=model)\n", False),
+        ("    saved = torch.load('x', map_location='cpu')\n", True),
+    ],
+)
+def test_what_is_cast_or_shared_out_is_a_model(line: str, is_told: bool) -> None:
+    told = analyze(Document("train.py", MOVED + line + MADE), load_catalogue(), Target())
+    assert any(finding.rule.code == "NPU716" for finding in told) is is_told
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "optimizer_class = torch.optim.SGD if plain else torch.optim.Adam\n"
+        "    return optimizer_class(model.parameters(), lr=0.1)",
+        "if plain:\n        kind = bnb.optim.Adam8bit\n"
+        "    else:\n        kind = torch.optim.AdamW\n"
+        "    return kind(model.parameters(), lr=0.1)",
+        "make = partial(torch.optim.AdamW, lr=0.1)\n    return make(model.parameters())",
+    ],
+)
+def test_a_class_that_is_chosen_is_told_without_an_edit(body: str) -> None:
+    imports = "import torch\nimport bitsandbytes as bnb\nfrom functools import partial\n"
+    text = f"{imports}{MOVED[12:]}    {body}\n"
+    told = analyze(Document("train.py", text), load_catalogue(), Target())
+    found = [finding for finding in told if finding.rule.code == "NPU716"]
+    assert len(found) == 1
+    assert not found[0].fixes
 
 
 def test_it_is_unsafe_and_for_the_npu_only() -> None:

@@ -1,6 +1,7 @@
 """The index of a project: what modules say to others, and what a change in one of them changes."""
 
 import ast
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -108,7 +109,23 @@ def test_a_change_inside_a_function_changes_nothing_for_others(
     assert changed
     for text in changed:
         (tmp_path / name).write_text(text, encoding="utf-8")
-        assert facts(tmp_path, memo) == before, text
+        assert without_computations(facts(tmp_path, memo)) == without_computations(before), text
+
+
+def without_computations(known: ProjectFacts) -> ProjectFacts:
+    """All but what functions compute with tensors."""
+    return replace(known, members=replace(known.members, computations=frozenset()))
+
+
+def test_what_a_function_computes_is_known_to_others_without_comments(tmp_path: Path) -> None:
+    write(tmp_path, PROJECT)
+    before = facts(tmp_path).members.computations
+    assert {name for _, name, _ in before} == {"keep"}
+    inside = "    chosen = torch.sigmoid(scores) > limit\n"
+    for text, is_same in (("    # chosen well\n", True), ("    scores = 2 * scores\n", False)):
+        changed = PROJECT["boxes.py"].replace(inside, f"{text}{inside}")
+        (tmp_path / "boxes.py").write_text(changed, encoding="utf-8")
+        assert (facts(tmp_path).members.computations == before) is is_same
 
 
 def is_python(source: str) -> bool:
@@ -147,7 +164,8 @@ def test_an_editor_analyses_no_other_document_for_it(tmp_path: Path) -> None:
         client.open(common.as_uri(), PROJECT["common.py"])
         assert codes(client.diagnostics(script.as_uri(), 1)) == ["NPU101"]
 
-        inside = PROJECT["boxes.py"].replace("    chosen =", "    count = 1\n    chosen =")
+        asked = "    if torch.npu"
+        inside = PROJECT["boxes.py"].replace(asked, f"    count = 1\n{asked}")
         assert sent_for(script, client, saved=(boxes, inside)) == []
         assert sent_for(script, client, saved=(common, "torch = None\n")) == [[]]
 

@@ -14,6 +14,7 @@ CONDITIONS = {
     "by": ("may_be_last",),
     "place": ("may_be_last",),
     "out": ("may_be_last_or_none",),
+    "rows": ("number",),
 }
 CHECK = {
     "en": "The operator takes logits of two dimensions with at most 200000 rows, and targets of int64.",
@@ -26,6 +27,7 @@ EXAMPLES = [
     {**TENSORS, **LAST},
     {**TENSORS, **LAST, "out": -1},
     {**TENSORS, **LAST, "place": -1},
+    {**TENSORS, "rows": 6},
 ]
 
 
@@ -114,3 +116,27 @@ def pattern_mean_of_difference(logits, target, at, by, out):
 
 def replacement_mean_of_difference(logits, target):
     return torch_npu.npu_cross_entropy_loss(logits.flatten(0, -2), target.flatten())[0].squeeze(0)
+
+
+def pattern_mean_of_rows(logits, target, rows):
+    return -functional.log_softmax(logits, dim=-1)[torch.arange(rows), target].mean()
+
+
+def replacement_mean_of_rows(logits, target):
+    return torch_npu.npu_cross_entropy_loss(logits, target)[0].squeeze(0)
+
+
+def pattern_mean_of_classes(logits, target, rows):
+    return -functional.log_softmax(logits, dim=1)[torch.arange(rows), target].mean()
+
+
+def replacement_mean_of_classes(logits, target):
+    return torch_npu.npu_cross_entropy_loss(logits, target)[0].squeeze(0)
+
+
+def pattern_of_rows(logits, target, rows):
+    return -functional.log_softmax(logits, dim=-1)[torch.arange(rows), target]
+
+
+def replacement_of_rows(logits, target):
+    return torch_npu.npu_cross_entropy_loss(logits, target, reduction="none")[0]

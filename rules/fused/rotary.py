@@ -16,6 +16,10 @@ WORDS = (
     "freqs_c",
     "* sin",
     "chunk(2",
+    "cat((-",
+    "cat([-",
+    "stack((-",
+    "stack([-",
 )
 BESIDE = ("product", "turn")
 TRANSPARENT = ("cast", "contiguous")

@@ -18,6 +18,10 @@ WORDS = (
     "freqs_c",
     "* sin",
     "chunk(2",
+    "cat((-",
+    "cat([-",
+    "stack((-",
+    "stack([-",
 )
 BESIDE = ("product or rotation", "turn")
 TRANSPARENT = ("cast", "contiguous")

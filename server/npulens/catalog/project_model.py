@@ -127,6 +127,20 @@ class UnusedFacts:
     optimizers: frozenset[str] = frozenset()
 
 
+class Computation(NamedTuple):
+    """A function or class of a module that computes something.
+
+    Attributes:
+        path: The file of its module.
+        name: Its name there.
+        source: Of the module what it needs, and other computations of it beside that.
+    """
+
+    path: str
+    name: str
+    source: str
+
+
 @dataclass(frozen=True, slots=True)
 class ModuleMembers:
     """What is known of members of the project's modules, for those who import them.
@@ -139,6 +153,7 @@ class ModuleMembers:
         activations: Classes of configurations that name activations by default: the attributes
             with the names.
         device_functions: Functions that say which device is used, and know the NPU.
+        computations: Functions and classes that compute something with tensors.
     """
 
     returned_shapes: frozenset[tuple[str, str, ReturnedShape]] = frozenset()
@@ -146,6 +161,7 @@ class ModuleMembers:
     libraries: frozenset[tuple[str, str, LibraryName]] = frozenset()
     activations: frozenset[tuple[str, str, tuple[tuple[str, str], ...]]] = frozenset()
     device_functions: frozenset[tuple[str, str, bool]] = frozenset()
+    computations: frozenset[tuple[str, str, Computation]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

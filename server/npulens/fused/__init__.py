@@ -11,8 +11,9 @@ them: only if everything that stays computes the same nodes as before, and each 
 operator can be written at this place (`writable_values.py`), is there an edit. The second fix
 keeps the code and puts a way for the NPU in front of it.
 
-Only functions are evaluated that can match by their text, with that of the helpers and methods
-they use (`candidates.py`), and that add to what a helper holds alone (`parts.py`). What is found
-in a helper alone counts only where no caller in the module holds a larger computation. Results
-are kept by function, in offsets from its first line.
+Only functions are evaluated that can match by their text, with that of the helpers and methods they
+use (`candidates.py`), those of other modules among them (`parts_elsewhere.py`), and that add to
+what a helper holds alone (`parts.py`). What is found in a helper alone counts only where no caller
+in the module holds a larger computation; a helper of another module is reported there. Results are
+kept by function, in offsets from its first line.
 """

@@ -6,7 +6,17 @@ scaled, masked, cast, put in another order, or changed as no operator does.
 
 from collections.abc import Iterator
 
-from npulens.graphs.nodes import ATTRIBUTE, INPUT, LIBRARY, OPAQUE, SELECT, Node, trait
+from npulens.graphs.nodes import (
+    ATTRIBUTE,
+    INPUT,
+    LIBRARY,
+    OPAQUE,
+    SELECT,
+    Node,
+    number,
+    stripped,
+    trait,
+)
 from npulens.graphs.scalars import Initial
 
 _MAX_NODES = 60
@@ -17,13 +27,20 @@ _COPIES = frozenset({"cast", "contiguous", "detach", "stored", "index", "flatten
 _BOTH = frozenset({"add", "multiply"})
 _FIRST = _ORDERS | _COPIES | {"masked_fill", "clamp", "tanh", "dropout", "normalize", "roll"}
 _PLAIN = frozenset({"cast", "contiguous", "dropout", "detach"}) | _ORDERS
+_SAME = frozenset({"cast", "contiguous", "dropout", "detach"})
+_NOT_OF_KEYS = (-2, -3, -4, 0)
+"""Dimensions of weights that are multiplied as they are; keys are the last."""
 _SOFTMAX = trait("softmax")
 _PRODUCT = trait("matmul")
 
 
 def attends(weights: Node, initial: Initial) -> bool:
-    """Whether weights come from a softmax of scores."""
-    return any(_are_scores(softmax.operands[0], initial) for softmax in _softmaxes(weights))
+    """Whether weights come from a softmax of scores, over keys."""
+    return any(
+        _are_scores(softmax.operands[0], initial)
+        for softmax in _softmaxes(weights)
+        if not (number(softmax.operands[1]) in _NOT_OF_KEYS and softmax is stripped(weights, _SAME))
+    )
 
 
 def adds_a_product(weights: Node, initial: Initial) -> bool:

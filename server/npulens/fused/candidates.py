@@ -3,13 +3,13 @@
 import ast
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from npulens.checks.segments.analysed_module import AnalysedModule
 from npulens.checks.segments.segment import Segment
 from npulens.fused.parts import Needs, Part, Reach
 from npulens.graphs.definitions import (
     ClassHere,
-    Definitions,
     FunctionHere,
     inner_statements,
     nested_function,
@@ -63,11 +63,17 @@ def parts_in(body: Iterable[ast.stmt], lines: LineMap, places: Places) -> Parts:
     """Functions and classes at the top of a segment that hold a word of a pattern."""
     parts = {}
     for node in body:
-        if isinstance(node, (Function, ast.ClassDef)):
-            reaches = list(_code_of(node, lines))
-            words = _words_in(places, reaches)
-            if words:
-                parts[node.name] = Part(words, lines.text, reaches)
+        match node:
+            case ast.FunctionDef(name) | ast.AsyncFunctionDef(name) | ast.ClassDef(name):
+                pass
+            case ast.Assign([ast.Name(name)], ast.Lambda()):
+                pass
+            case _:
+                continue
+        reaches = list(_code_of(node, lines))
+        words = _words_in(places, reaches)
+        if words:
+            parts[name] = Part(words, lines.text, reaches)
     return parts
 
 
@@ -76,34 +82,29 @@ class Candidates:
 
     Args:
         segment: The segment.
-        definitions: Those of the module.
+        module: The module.
         places: Where words of patterns occur in the text.
-        helpers: Functions of the module that hold some.
-        parts: Functions and classes of it that do.
+        helpers: Functions of the project that hold some, by names of the module.
+        part_of: What a class holds of them.
         needs: What code holds that can match.
     """
 
     def __init__(
         self,
         segment: Segment,
-        definitions: Definitions,
+        module: AnalysedModule,
         places: Places,
         helpers: Parts,
-        parts: Parts,
+        part_of: Callable[[ClassHere], Part | None],
         needs: Needs,
     ) -> None:
         words, self._lines = segment.words, segment.parsed.lines
         self._text = self._lines.text
-        self._definitions = definitions
+        self._definitions, self._elsewhere = module.definitions.all, module.elsewhere
         self._places = places
         self._helpers = helpers
-        self._parts = parts
-        self._calls = sorted(
-            (at, name)
-            for name in helpers
-            for at in words.places_alone(name)
-            if words.text[at - 1 : at] != "."  # as in `self.drop_path`, which is another
-        )
+        self._part_of = part_of
+        self._calls = sorted((at, name) for name in helpers for at in _places_of(words, name))
         self._needs = needs
         self._names_npu = bool(segment.npu_words)
 
@@ -185,8 +186,8 @@ class Candidates:
 
     def _bases(self, owner: ClassHere) -> list[tuple[ClassHere, Part]]:
         """Base classes with what they hold anywhere: their text may be that of another segment."""
-        _, *bases = self._definitions.lineage(owner)
-        pairs = ((base, self._parts.get(base.node.name)) for base in bases)
+        _, *bases = self._elsewhere.lineage(self._definitions, owner)
+        pairs = ((base, self._part_of(base)) for base in bases)
         return [(base, part) for base, part in pairs if part is not None]
 
     def _constructed(self, constructor: FunctionHere) -> Iterator[tuple[str, Part]]:
@@ -216,6 +217,15 @@ class Candidates:
             for parameter, default in with_defaults(function.args)
             if self._has_part(default)
         }
+
+
+def _places_of(words: Words, name: str) -> Iterator[int]:
+    """Where a helper is named; `self.drop_path` is another than `drop_path`."""
+    module, _, name = name.rpartition(".")
+    for at in words.places_alone(name):
+        before = words.text[max(0, at - len(module) - 1) : at]
+        if before == f"{module}." if module else before[-1:] != ".":
+            yield at
 
 
 def _with_nested(function: FunctionHere) -> Iterator[FunctionHere]:

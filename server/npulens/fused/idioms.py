@@ -13,7 +13,9 @@ from npulens.checks.segments.segment import Segment
 from npulens.fused.candidates import Candidates, Parts, Places, parts_in, word_places
 from npulens.fused.chosen_activations import activations_by_default
 from npulens.fused.parts import Needs, Part
+from npulens.fused.parts_elsewhere import helpers_elsewhere, parts_elsewhere
 from npulens.fused.recognition import Recognizer
+from npulens.graphs.definitions import ClassHere
 from npulens.verdicts.file_role import FileRole, file_role
 
 _IMPORT = re.compile(r"^[ \t]*(?:from|import)\b.*\btorch", re.MULTILINE)
@@ -77,7 +79,7 @@ class Idioms:
         definitions.queried = set(segment.fused.queried) if known else set()
         places = self._places(segment)
         candidates = Candidates(
-            segment, definitions, places, self._helpers, self._parts, self._needs
+            segment, self._module, places, self._helpers, self._part_of, self._needs
         )
         functions = list(candidates.among(segment.parsed.body))
         if not functions:
@@ -133,7 +135,14 @@ class Idioms:
     @cached_property
     def _helpers(self) -> Parts:
         functions = self._module.definitions.all.functions
-        return {name: part for name, part in self._parts.items() if name in functions}
+        own = {name: part for name, part in self._parts.items() if name in functions}
+        return {**helpers_elsewhere(self._module, self._needs.words), **own}
+
+    def _part_of(self, owner: ClassHere) -> Part | None:
+        if not owner.place:
+            return self._parts.get(owner.node.name)
+        source = self._module.elsewhere.source(owner.place)
+        return parts_elsewhere(source, self._needs.words).get(owner.node.name)
 
     @cached_property
     def _parts(self) -> Parts:

@@ -11,6 +11,10 @@ from npulens.catalog.pattern_files import BESIDES
 Reach = tuple[int, int]
 """Where a stretch of a text begins and ends."""
 _MOST_STRETCHES = 100
+_GAIN = re.compile(
+    r"\*\s*\(?(?:1(?:\.0?)? \+ )?(?:self\.)?(?:weight|gamma|gain|scale)\b"
+    r"|\b(?:weight|gamma|gain|scale)\s*\*(?!\*)"
+)
 _PASSED_ON = "turn"
 """Who calls a function that rotates names it, and the sine and cosine, and computes nothing."""
 
@@ -38,11 +42,7 @@ class Needs:
         """
         parts = (own, *others)
         needs = {need for part in parts for word in part.words for need in self._by_word[word]}
-        return any(
-            need.is_met_by(parts)
-            and (need.is_touched_by(own) or not any(need.is_met_by((other,)) for other in others))
-            for need in needs
-        )
+        return any(need.is_met_by(parts) and _adds(own, need, others) for need in needs)
 
 
 class _Need(NamedTuple):
@@ -56,11 +56,29 @@ class _Need(NamedTuple):
             any(part.has(name) for part in parts) for name in self.beside
         )
 
+    @property
+    def is_of_norm(self) -> bool:
+        """Whether it is about roots."""
+        return any(name.startswith("root") for name in self.beside)
+
     def is_touched_by(self, part: "Part") -> bool:
         """Whether a part does some of it, and not only passes on what a rotation is given."""
         return not self.words.isdisjoint(part.words) or any(
             part.has(name) for name in self.beside if name != _PASSED_ON
         )
+
+
+def _adds(own: "Part", need: _Need, others: Sequence["Part"]) -> bool:
+    """Whether a function does some of it that none of the others does all of.
+
+    What a norm of another module computes is found there; only a gain is multiplied elsewhere.
+    """
+    whole = [other for other in others if need.is_met_by((other,))]
+    if not whole:
+        return True
+    if any(other.is_elsewhere for other in whole) and need.is_of_norm:
+        return not need.words.isdisjoint(own.words) or own.names_gain
+    return need.is_touched_by(own)
 
 
 class Part:
@@ -71,9 +89,10 @@ class Part:
         text: A text of which it is a part.
         reaches: The stretches of the text.
         others: What it uses of the module; of very much not all is looked at.
+        is_elsewhere: It is of another module.
     """
 
-    __slots__ = ("_known", "_stretches", "_traits", "words")
+    __slots__ = ("_known", "_stretches", "_traits", "is_elsewhere", "words")
 
     def __init__(
         self,
@@ -81,7 +100,10 @@ class Part:
         text: str,
         reaches: Iterable[Reach],
         others: Iterable["Part"] = (),
+        *,
+        is_elsewhere: bool = False,
     ) -> None:
+        self.is_elsewhere = is_elsewhere
         others = tuple(others)
         self.words: frozenset[str] = frozenset(words).union(*(other.words for other in others))
         stretches = dict.fromkeys((text, *reach) for reach in reaches)
@@ -100,6 +122,11 @@ class Part:
             known = any(search(*stretch) is not None for stretch in self._stretches)
             self._known[name] = known
         return known
+
+    @property
+    def names_gain(self) -> bool:
+        """Whether it multiplies by what may be the gain of a norm."""
+        return any(_GAIN.search(*stretch) is not None for stretch in self._stretches)
 
     def traits(self) -> frozenset[str]:
         """What it is recognized by: while that is the same, it counts as the same."""

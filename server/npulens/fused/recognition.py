@@ -41,7 +41,8 @@ class Recognizer:
     ) -> None:
         self._lines = lines
         self._definitions = module.definitions.all
-        self._evaluator = Evaluator(self._definitions, configured)
+        self._elsewhere = module.elsewhere
+        self._evaluator = Evaluator(self._definitions, configured, module.elsewhere)
         self._configured = configured
         self._catalogue = module.catalogue
         self._style = module.target.style
@@ -56,7 +57,7 @@ class Recognizer:
         inlined: set[tuple[ast.AST, str]] = set()
         start = self._lines.starts[function.node.lineno - 1]
         # What is noted of a parameter must not count for one of the same name elsewhere.
-        self._evaluator = Evaluator(self._definitions, self._configured)
+        self._evaluator = Evaluator(self._definitions, self._configured, self._elsewhere)
         self._looks_left = _MOST_LOOKS
         record = self._evaluator.evaluate(function)
         for place in [] if record is None else self._places(record):
@@ -102,7 +103,7 @@ class Recognizer:
         return chosen
 
     def _results_of_own_calls(self, record: Evaluated) -> set[Node]:
-        """What functions of this file return to a function, casts left away."""
+        """What functions of the project return to a function, casts left away."""
         results: set[Node] = set()
         for node, value, _ in record.places:
             if isinstance(node, ast.Call) and self._is_own_call(node, record):
@@ -111,13 +112,16 @@ class Recognizer:
         return results
 
     def _is_own_call(self, node: ast.Call, record: Evaluated) -> bool:
-        """Whether a call is one of a function or method of this file."""
+        """Whether a call is one of a function or method of this file, or of another module."""
+        if node in self._evaluator.led_elsewhere:
+            return True
         owner = record.function.owner
         match node.func:
             case ast.Name(name):
                 return name in self._definitions.functions or name in record.nested
             case ast.Attribute(ast.Name(name), method) if name == record.function.receiver:
-                return owner is not None and self._definitions.method(owner, method) is not None
+                found = owner and self._elsewhere.method(self._definitions, owner, method)
+                return found is not None
         return False
 
     def _matches(self, value: Node, without_gradient: bool) -> Iterator[Match]:

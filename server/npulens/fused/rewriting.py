@@ -98,7 +98,8 @@ class Rewriter:
         if place.statement not in self._record.function.node.body:
             return False
         owner = self._record.function.owner
-        lineage = [] if owner is None else self._evaluator.definitions.lineage(owner)
+        evaluator = self._evaluator
+        lineage = evaluator.elsewhere.lineage(evaluator.definitions, owner) if owner else ()
         constructors = (each.methods.get("__init__") for each in lineage)
         without = (attributes_without_value(c.node) for c in constructors if c is not None)
         wanted = (match.bound[name] for name in match.pattern.one_type if name in match.bound)
@@ -379,13 +380,15 @@ def _shows_no_dimensions(match: Match) -> bool:
 
 
 def _tensors(match: Match) -> list[Node]:
-    """The bound values that are tensors: no numbers, no functions."""
+    """The bound values that are tensors: no numbers, no functions, and none that may be `None`."""
     conditions = match.pattern.conditions
     others = {name for name, kinds in conditions.items() if {"number", "activation"} & {*kinds}}
+    parts = {*match.consumed, *match.bound.values()}
+    asked = {part.operands[0] for part in parts if part.operator == "is_none"}
     return [
         node
         for name, node in match.bound.items()
-        if name not in others and node.operator != CONSTANT
+        if name not in others and node.operator != CONSTANT and node not in asked
     ]
 
 

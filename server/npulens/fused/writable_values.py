@@ -36,7 +36,7 @@ class Sources:
         for name, value in self._names.items():
             if value is node:
                 return name
-        if node.operator == GLOBAL:
+        if node.operator == GLOBAL and "." not in str(node.label):
             return None if node.label in self._names else str(node.label)
         if node.operator == ATTRIBUTE:
             owner = self.of(node.operands[0])

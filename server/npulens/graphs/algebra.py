@@ -69,13 +69,26 @@ def multiply(graph: Graph, left: Node, right: Node) -> Node:
     for one, other in ((left, right), (right, left)):
         # Two times x times x is two times the square of x.
         has_number = one.operator == "multiply" and number(one.operands[0]) is not None
-        if has_number and one.operands[1] is other:
-            return multiply(graph, one.operands[0], power(graph, other, graph.constant(2)))
+        raised = _raised(graph, one.operands[1] if has_number else one, other)
+        if raised is not None:
+            return multiply(graph, one.operands[0], raised) if has_number else raised
     for one, other in ((left, right), (right, left)):
         found = _negated(graph, one, other) or _gated(graph, one, other)
         if found is not None:
             return found
     return graph.node("multiply", _ordered(left, right))
+
+
+def _raised(graph: Graph, one: Node, base: Node) -> Node | None:
+    """`x * x` and `x ** 2 * x` as powers of x."""
+    if one is base:
+        return power(graph, base, graph.constant(2))
+    if one.operator != "power" or one.operands[0] is not base:
+        return None
+    exponent = number(one.operands[1])
+    if not isinstance(exponent, int) or exponent < 2:
+        return None  # a norm is a quotient with a root
+    return power(graph, base, graph.constant(exponent + 1))
 
 
 def _negated(graph: Graph, left: Node, right: Node) -> Node | None:

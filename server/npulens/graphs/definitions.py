@@ -23,19 +23,25 @@ MAX_BASES = 8
 
 
 class FunctionHere:
-    """A function of this file and the scope of its body.
+    """A function of this file and the scope of its body, or of another module.
 
-    It is known by its class and refers to it weakly: what refers to itself in a circle is freed
-    late. Classes live as long as the definitions.
+    `place` says of which one, it is empty for this file. It is known by its class and refers to
+    it weakly: what refers to itself in a circle is freed late. Classes live as long as the
+    definitions.
     """
 
-    __slots__ = ("_owner", "node", "scope")
+    __slots__ = ("_owner", "node", "place", "scope")
 
     def __init__(
-        self, node: Function, scope: FunctionScope, owner: ClassHere | None = None
+        self,
+        node: Function,
+        scope: FunctionScope,
+        owner: ClassHere | None = None,
+        place: str = "",
     ) -> None:
         self.node = node
         self.scope = scope
+        self.place = place
         self._owner = None if owner is None else ref(owner)
 
     @property
@@ -82,11 +88,12 @@ class FunctionHere:
 
 
 class ClassHere:
-    """A class of this file, with its methods by name."""
+    """A class of this file, or of the module that `place` says, with its methods by name."""
 
-    def __init__(self, node: ast.ClassDef, scope: ClassScope) -> None:
+    def __init__(self, node: ast.ClassDef, scope: ClassScope, place: str = "") -> None:
         self.node = node
         self.scope = scope
+        self.place = place
         self.methods: dict[str, FunctionHere] = {}
 
     @property
@@ -99,10 +106,12 @@ class Definitions:
     """What a file defines at its top level, filled segment by segment.
 
     `queried` collects the names of functions and classes that were looked up, so that a result can
-    be kept as long as these stay as they are.
+    be kept as long as these stay as they are. `place` is empty for the analysed file, else it says
+    which module they are of.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, place: str = "") -> None:
+        self.place = place
         self.functions: dict[str, FunctionHere] = {}
         self.classes: dict[str, ClassHere] = {}
         self.queried: set[str] = set()
@@ -121,11 +130,19 @@ class Definitions:
         """The definitions of one segment of the file, also those under a plain `if` or `try`."""
         for node in body:
             if isinstance(node, Function):
-                self.functions[node.name] = FunctionHere(node, FunctionScope(node, scope))
+                self._add_function(node.name, node, scope)
             elif isinstance(node, ast.ClassDef):
-                self.classes[node.name] = class_here(node, scope)
+                self.classes[node.name] = class_here(node, scope, self.place)
+            elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
+                for target in node.targets:
+                    if isinstance(target, ast.Name):
+                        self._add_function(target.id, _as_function(node.value), scope)
             elif isinstance(node, (ast.If, ast.Try)):
                 self.add(node.body, scope)
+
+    def _add_function(self, name: str, node: Function, scope: Scope) -> None:
+        function = FunctionHere(node, FunctionScope(node, scope), None, self.place)
+        self.functions[name] = function
 
     def function(self, name: str) -> FunctionHere | None:
         """The function of this name at module level."""
@@ -198,6 +215,18 @@ def _yields(node: Function) -> bool:
     )
 
 
+def is_plain(owner: ClassHere) -> bool:
+    """Whether a class holds nothing that is made: its instances only remember what they get."""
+    return _is_plain(owner.node)
+
+
+@once_by_node
+def _is_plain(node: ast.ClassDef) -> bool:
+    constructor = next((f for f in node.body if getattr(f, "name", "") == "__init__"), None)
+    calls = (c for c in inner_nodes(constructor) if isinstance(c, ast.Call)) if constructor else ()
+    return all(ast.unparse(c.func) in ("super", "super().__init__") for c in calls)
+
+
 def stored_attributes(method: FunctionHere) -> set[str]:
     """Attributes of `self` that a method assigns."""
     return {
@@ -243,14 +272,19 @@ def _arms(value: ast.expr) -> list[ast.expr]:
 
 def nested_function(node: Function, outer: FunctionHere) -> FunctionHere:
     """A function defined inside another; what it reads of that one is not known."""
-    return FunctionHere(node, FunctionScope(node, outer.scope))
+    return FunctionHere(node, FunctionScope(node, outer.scope), None, outer.place)
 
 
 def lambda_function(node: ast.Lambda, outer: FunctionHere) -> FunctionHere:
     """A lambda as the function that it is."""
+    return nested_function(_as_function(node), outer)
+
+
+@once_by_node
+def _as_function(node: ast.Lambda) -> ast.FunctionDef:
     returned = ast.copy_location(ast.Return(node.body), node)
     function = ast.FunctionDef("<lambda>", node.args, [returned], [])
-    return nested_function(ast.copy_location(function, node), outer)
+    return ast.copy_location(function, node)
 
 
 @once_by_node
@@ -264,12 +298,12 @@ def each_as_call(node: ast.ListComp | ast.GeneratorExp) -> ast.Call | None:
     return None
 
 
-def class_here(node: ast.ClassDef, scope: Scope) -> ClassHere:
+def class_here(node: ast.ClassDef, scope: Scope, place: str = "") -> ClassHere:
     """A class with its methods."""
     inner = ClassScope(node, scope)
-    found = ClassHere(node, inner)
+    found = ClassHere(node, inner, place)
     for method in node.body:
         if isinstance(method, Function):
             body = FunctionScope(method, scope, inner)
-            found.methods[method.name] = FunctionHere(method, body, found)
+            found.methods[method.name] = FunctionHere(method, body, found, place)
     return found

@@ -26,6 +26,7 @@ from npulens.graphs.nodes import (
     Node,
     is_constant,
 )
+from npulens.graphs.other_definitions import OtherDefinitions
 from npulens.graphs.pairs import SLICE
 from npulens.graphs.permutations import transpose
 from npulens.graphs.products import hoisted
@@ -56,13 +57,15 @@ _TENSOR_FREE = frozenset({"instance", "parameter", "module"})
 class Expressions:
     """Values of expressions in a frame; calls are added by the class that knows functions."""
 
-    def __init__(self, graph: Graph, definitions: Definitions) -> None:
+    def __init__(self, graph: Graph, definitions: Definitions, elsewhere: OtherDefinitions) -> None:
         self.graph = graph
         self.definitions = definitions
+        self.elsewhere = elsewhere
         self.steps = 0
         self._numbers: dict[int, int] = {}
         self._kept: list[ast.AST] = []
-        self._library: dict[tuple[int, str], list[str]] = {}
+        self._library: dict[tuple[object, str], list[str]] = {}
+        self._elsewhere: dict[tuple[str, str], str | None] = {}
         self.nested: dict[int, Closure] = {}
         """Functions defined in functions, by the serial of their value."""
         self.listed: dict[int, ast.ListComp | ast.GeneratorExp] = {}
@@ -110,8 +113,9 @@ class Expressions:
                 return found
             known = self.reexported_libraries(node, frame)
             if known:
-                return self.graph.node(LIBRARY, (), known[0])
-            return self.graph.node(GLOBAL, (), node.id)
+                return self._imported(known, frame)
+            place = frame.function.place
+            return self.graph.node(GLOBAL, (), f"{place}.{node.id}" if place else node.id)
         if isinstance(node, ast.Constant):
             if isinstance(node.value, (int, float, str, NoneType)):
                 return self.graph.constant(node.value)
@@ -127,11 +131,27 @@ class Expressions:
             return []
         scope = frame.function.scope
         # What no function around binds means the same everywhere in the file.
-        place = id(scope) if scope.names.get(name.root) else 0
+        place = id(scope) if scope.names.get(name.root) else frame.function.place
         key = (place, ".".join((name.root, *name.path)))
         if key not in self._library:
             self._library[key] = qualified_names(node, scope)
         return self._library[key]
+
+    def _imported(self, names: Sequence[str], frame: Frame) -> Node:
+        """What has one of some full names: of another module, or of a library."""
+        label = self.label_elsewhere(names, frame)
+        if label is not None:
+            return self.graph.node(GLOBAL, (), label)
+        return self.graph.node(LIBRARY, (), names[0])
+
+    def label_elsewhere(self, names: Sequence[str], frame: Frame) -> str | None:
+        """The label of a definition of another module with one of some full names."""
+        if self.elsewhere.is_empty or names[0].startswith("torch."):
+            return None
+        key = (frame.function.place, names[0])
+        if key not in self._elsewhere:
+            self._elsewhere[key] = self.elsewhere.label(names, frame.function.place)
+        return self._elsewhere[key]
 
     def _calculation(self, node: ast.BinOp, frame: Frame) -> Node:
         left, right = self.value(node.left, frame), self.value(node.right, frame)
@@ -199,7 +219,7 @@ class Expressions:
         if known:
             if known[0] in _NUMBERS:
                 return self.graph.constant(_NUMBERS[known[0]])
-            return self.graph.node(LIBRARY, (), known[0])
+            return self._imported(known, frame)
         return self.attribute(self.value(node.value, frame), node.attr, frame)
 
     def attribute(self, owner: Node, name: str, frame: Frame) -> Node:
@@ -269,7 +289,11 @@ class Expressions:
 
     def _item(self, node: ast.expr, frame: Frame) -> Node:
         if not isinstance(node, ast.Slice):
-            return self.value(node, frame)
+            value = self.value(node, frame)
+            called = value.operands[0] if value.operator == OPAQUE and value.operands else None
+            if called is not None and called.operator == GLOBAL and called.label == "range":
+                return self.graph.node("arange", value.operands[1:], ())
+            return value
         none = self.graph.constant(None)
         parts = [
             none if part is None else self.value(part, frame)

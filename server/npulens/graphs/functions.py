@@ -16,6 +16,7 @@ from npulens.graphs.definitions import (
 from npulens.graphs.frames import Evaluated, Frame, TooLargeError
 from npulens.graphs.graph_statements import WITHOUT_GRADIENT, Statements
 from npulens.graphs.nodes import ATTRIBUTE, INPUT, Graph, Node
+from npulens.graphs.other_definitions import NOTHING_ELSEWHERE, OtherDefinitions
 from npulens.syntax.bindings import with_defaults
 
 _NOTHING_CONFIGURED: Mapping[str, str] = MappingProxyType({})
@@ -31,12 +32,16 @@ class Evaluator(Statements):
     Args:
         definitions: The functions and classes of the file.
         configured: What configurations say by default, by their attributes.
+        elsewhere: What other modules define.
     """
 
     def __init__(
-        self, definitions: Definitions, configured: Mapping[str, str] = _NOTHING_CONFIGURED
+        self,
+        definitions: Definitions,
+        configured: Mapping[str, str] = _NOTHING_CONFIGURED,
+        elsewhere: OtherDefinitions = NOTHING_ELSEWHERE,
     ) -> None:
-        super().__init__(Graph(), definitions)
+        super().__init__(Graph(), definitions, elsewhere)
         self._configured = configured
         self.inlined: set[ast.AST] = set()
         self.visited: set[ast.AST] = set()
@@ -108,7 +113,7 @@ class Evaluator(Statements):
         prefix, _, name = str(value.label).partition(".")
         if value.operator != INPUT or prefix != "__init__" or self.owner is None:
             return None
-        for current in self.definitions.lineage(self.owner):
+        for current in self.elsewhere.lineage(self.definitions, self.owner):
             constructor = current.methods.get("__init__")
             if constructor is None:
                 continue
@@ -119,7 +124,7 @@ class Evaluator(Statements):
 
     def _constructed_attributes(self, owner: ClassHere) -> dict[str, Node]:
         found: dict[str, Node] = {}
-        for current in reversed(list(self.definitions.lineage(owner))):
+        for current in reversed(list(self.elsewhere.lineage(self.definitions, owner))):
             constructor = current.methods.get("__init__")
             if constructor is not None:
                 found.update(self._assigned_to_self(constructor))
@@ -147,7 +152,8 @@ class Evaluator(Statements):
 
     def returned(self, function: FunctionHere, names: dict[str, Node], frame: Frame) -> Node | None:
         """What a call of a function of this file gives, `None` if that is not known."""
-        self.inlined.add(function.node)
+        if not function.place:
+            self.inlined.add(function.node)
         inner = Frame(function, None, depth=frame.depth + 1)
         inner.names = names
         inner.attributes = frame.attributes if function.receiver is not None else {}

@@ -10,6 +10,7 @@ from npulens.graphs.frames import Closure, Frame, State
 from npulens.graphs.invocations import Invocations
 from npulens.graphs.nodes import OPAQUE, Graph, Node
 from npulens.graphs.operators import operator_named
+from npulens.graphs.other_definitions import OtherDefinitions
 from npulens.graphs.pairs import stored
 from npulens.graphs.ranks import know_rank
 from npulens.graphs.tensor_views import element, unpacked
@@ -23,8 +24,8 @@ WITHOUT_GRADIENT = frozenset({"torch.no_grad", "torch.inference_mode"})
 class Statements(Invocations):
     """Statements in a frame; what a loop changes is unknown at its start and after it."""
 
-    def __init__(self, graph: Graph, definitions: Definitions) -> None:
-        super().__init__(graph, definitions)
+    def __init__(self, graph: Graph, definitions: Definitions, elsewhere: OtherDefinitions) -> None:
+        super().__init__(graph, definitions, elsewhere)
         self.result_names: dict[tuple[Node, ...], set[str]] = {}
         """The names that results of unknown functions are given, by function and arguments."""
 
@@ -112,7 +113,8 @@ class Statements(Invocations):
         if isinstance(node.target, ast.Name):
             before = frame.names.get(node.target.id)
             frame.place(node, value)
-            self._changed_in_place(before, node, frame)
+            if not _is_of_number(value, before):
+                self._changed_in_place(before, node, frame)
             frame.bind(node.target.id, value)
         else:
             frame.place(node, value)
@@ -254,6 +256,13 @@ class Statements(Invocations):
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr) and not isinstance(node, ast.Delete):
                 self.value(child, frame)
+
+
+def _is_of_number(value: Node, before: Node | None) -> bool:
+    """Whether `kept += torch.rand(4, 1)` makes a tensor: one of fewer elements could not grow."""
+    return value.operator == "add" and any(
+        each.operator == "rand" for each in value.operands if each is not before
+    )
 
 
 def _bind_given(node: ast.stmt, frame: Frame) -> None:

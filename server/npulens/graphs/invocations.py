@@ -14,6 +14,7 @@ from npulens.graphs.definitions import (
     FunctionHere,
     each_as_call,
     is_generator,
+    is_plain,
 )
 from npulens.graphs.frames import Call, Frame
 from npulens.graphs.libraries import library_function
@@ -24,6 +25,7 @@ from npulens.graphs.nodes import (
     CONSTANT,
     GLOBAL,
     LIBRARY,
+    OPAQUE,
     SELECT,
     TUPLE,
     Graph,
@@ -31,6 +33,7 @@ from npulens.graphs.nodes import (
     number,
 )
 from npulens.graphs.operators import VIEWS, function_operator
+from npulens.graphs.other_definitions import OtherDefinitions
 from npulens.graphs.rearranging import letters, rearranged, reduced
 from npulens.graphs.scalars import is_scalar
 from npulens.graphs.tensor_views import element
@@ -59,8 +62,10 @@ class Invocations(Modules):
     visited: set[ast.AST]
     owner: ClassHere | None = None
 
-    def __init__(self, graph: Graph, definitions: Definitions) -> None:
-        super().__init__(graph, definitions)
+    def __init__(self, graph: Graph, definitions: Definitions, elsewhere: OtherDefinitions) -> None:
+        super().__init__(graph, definitions, elsewhere)
+        self.led_elsewhere: set[ast.AST] = set()
+        """Calls of functions of other modules that were looked into."""
         self._mapping: dict[int, Call] = {}
         """Calls of `map`, by the serial of their value."""
         self._partial: dict[int, Call] = {}
@@ -89,6 +94,9 @@ class Invocations(Modules):
         keywords = {k.arg: self.value(k.value, frame) for k in node.keywords if k.arg is not None}
         call = Call(node, positional, keywords, frame)
         if names:
+            label = self.label_elsewhere(names, frame)
+            if label is not None:
+                return self._apply(self.graph.node(GLOBAL, (), label), call)
             return self._library_call(names[0], call)
         if isinstance(callee, ast.Attribute) and owner is not None:
             return self._method_call(owner, callee.attr, call)
@@ -142,11 +150,21 @@ class Invocations(Modules):
             return self._view(tail, positional[0], positional[1:])
         if name == "torch.tensor" and positional and self._is_plain_number(positional[0], call):
             return positional[0]
-        if name == "torch.rand":
-            return self.graph.node("rand", _sizes(positional), self.number_of(call.node))
-        if tail in _CREATED and name == f"torch.{tail}":
+        created = self._created(name, call)
+        return created or self._not_known(self.graph.node(LIBRARY, (), name), call)
+
+    def _created(self, name: str, call: Call) -> Node | None:
+        """A tensor that is made of sizes."""
+        tail = name.removeprefix("torch.")
+        if tail == name:
+            return None
+        if tail == "rand":
+            return self.graph.node("rand", _sizes(call.positional), self.number_of(call.node))
+        if tail == "arange" and call.keywords.keys() <= {"device", "dtype"}:
+            return self.graph.node("arange", tuple(call.positional), ())
+        if tail in _CREATED:
             return self.graph.node(tail, call.arguments, tuple(call.keywords))
-        return self._not_known(self.graph.node(LIBRARY, (), name), call)
+        return None
 
     def _calculated(self, name: str, positional: Sequence[Node]) -> Node | None:
         """What functions of numbers compute."""
@@ -176,7 +194,7 @@ class Invocations(Modules):
     def _method_call(self, owner: Node, name: str, call: Call) -> Node:
         frame = call.frame
         if owner is self.receiver and self.owner is not None:
-            method = self.definitions.method(self.owner, name)
+            method = self.elsewhere.method(self.definitions, self.owner, name)
             if method is not None:
                 return self._inlined(method, owner, call) or self._not_known(owner, call)
         if owner is self.receiver and name == "register_buffer" and len(call.positional) > 1:
@@ -202,17 +220,24 @@ class Invocations(Modules):
         called = self.read(callee, call.frame)
         if called.operator != GLOBAL:
             return self._apply(called, call)
-        function = self.definitions.function(callee.id)
+        function = self._function(called)
         if function is not None:
             return self._inlined(function, None, call) or self._not_known(called, call)
         if callee.id == "hasattr" and self._is_in_all_releases(call.node.args, call.frame):
             return self.graph.node(AVAILABLE)
         if callee.id in ("int", "float", "tuple", "list") and len(call.positional) == 1:
             return call.positional[0]
+        if callee.id == "len" and len(call.positional) == 1:
+            return self.graph.node("size", (call.positional[0], self.graph.constant(0)))
         if callee.id == "map" and len(call.positional) == 2 and not call.keywords:
             self._mapping[(value := self._not_known(called, call)).serial] = call
             return value
         return self._not_known(called, call)
+
+    def _function(self, named: Node) -> FunctionHere | None:
+        """The function that a name of this or of another module stands for."""
+        label = str(named.label)
+        return self.elsewhere.function(label) if "." in label else self.definitions.function(label)
 
     def _is_in_all_releases(self, arguments: Sequence[ast.expr], frame: Frame) -> bool:
         """`hasattr(functional, "scaled_dot_product_attention")`: no release is without it."""
@@ -249,9 +274,14 @@ class Invocations(Modules):
         if known.operator == LIBRARY and _is_function(known):
             return self._library_call(str(known.label), call)
         if known.operator == GLOBAL:
-            function = self.definitions.function(str(known.label))
+            function = self._function(known)
             result = function and self._inlined(function, None, call)
             return result or self._not_known(called, call)
+        method = self._plain_forward(known)
+        if method is not None:
+            result = self._inlined(method, called, call)
+            self.led_elsewhere.add(call.node)
+            return result or self._applied(called, call)
         bound = self._partial.get(known.serial)
         if bound is not None:
             function_of, *first = bound.positional
@@ -274,6 +304,20 @@ class Invocations(Modules):
                 return result
         return self._applied(called, call)
 
+    def _plain_forward(self, module: Node) -> FunctionHere | None:
+        """What an instance of a class of the project computes that holds no other module."""
+        if module.operator != OPAQUE or not module.operands:
+            return None
+        label = str(module.operands[0].label)
+        if module.operands[0].operator != GLOBAL or not label.rpartition(".")[2][:1].isupper():
+            return None
+        is_own = "." not in label
+        if is_own:
+            self.definitions.queried.add(label)
+        classes = self.definitions.classes
+        owner = classes.get(label) if is_own else self.elsewhere.class_named(label)
+        return None if owner is None or not is_plain(owner) else owner.methods.get("forward")
+
     def initial(self, value: Node) -> Node | None:
         """What the constructor assigned to an attribute of `self`, if that is all there is."""
         if value.operator != ATTRIBUTE or self.owner is None:
@@ -291,7 +335,9 @@ class Invocations(Modules):
     ) -> Node | None:
         """What a function of this file returns for these arguments."""
         frame = call.frame
-        if not isinstance(function.scope.parent, FunctionScope):
+        if function.place:
+            self.led_elsewhere.add(call.node)  # what changes there changes what is analysed for
+        elif not isinstance(function.scope.parent, FunctionScope):
             self.visited.add(function.node)  # others are part of the function around
         if frame.depth >= _MAX_DEPTH or not _can_be_inlined(function):
             return None

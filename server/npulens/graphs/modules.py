@@ -20,6 +20,7 @@ _ROOT_MEAN_SQUARE_NORMS = frozenset({"torch.nn.RMSNorm", "torch.nn.modules.norma
 _NORM_PARAMETERS = ("normalized_shape", "eps", "elementwise_affine")
 _MODULE = "module"
 _SEQUENTIAL = "sequential"
+_LONGEST_SEQUENCE = 8
 INSTANCE = "instance"
 _PARAMETER = "parameter"
 
@@ -51,10 +52,7 @@ class Modules(TensorOperations):
     def _module_result(self, module: Node, argument: Node, frame: Frame) -> Node | None:
         """What a module whose constructor is known computes of one tensor."""
         if module.operator == _SEQUENTIAL:
-            result: Node | None = argument
-            for inner in module.operands:
-                result = result and self._module_result(inner, result, frame)
-            return result
+            return self._in_sequence(module, argument, frame)
         if module.operator == LIBRARY:
             signature = function_operator(str(module.label))
             bound = signature and bound_arguments(self.graph, signature, [argument], {})
@@ -64,6 +62,23 @@ class Modules(TensorOperations):
         if takes_two(str(module.label)):
             return None
         return self._by_constructor(module, [argument], frame)
+
+    def _in_sequence(self, module: Node, argument: Node, frame: Frame) -> Node | None:
+        """What modules compute one after another; those before the last unknown one are one."""
+        parts = module.operands[:_LONGEST_SEQUENCE]
+        if len(parts) < len(module.operands):
+            return None
+        for start in range(max(len(parts), 1)):
+            result: Node | None = argument
+            if start:
+                before = self.graph.node(_SEQUENTIAL, parts[:start])
+                place = self.number_of(frame.statement)
+                result = self.graph.node("apply", (before, argument), place)
+            for inner in parts[start:]:
+                result = result and self._module_result(inner, result, frame)
+            if result is not None:
+                return result
+        return None
 
     def _loss_result(self, module: Node, arguments: Sequence[Node], frame: Frame) -> Node | None:
         """What a module computes that is called with two tensors, such as `nn.NLLLoss`."""

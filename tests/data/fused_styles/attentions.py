@@ -20,7 +20,8 @@ class MinGPT(nn.Module):  # NPU707
         self.value = nn.Linear(n_embd, n_embd)
         self.attn_drop = nn.Dropout(pdrop)
         self.register_buffer(
-            "mask", torch.tril(torch.ones(block_size, block_size)).view(1, 1, block_size, block_size)
+            "mask",
+            torch.tril(torch.ones(block_size, block_size)).view(1, 1, block_size, block_size),
         )
         self.n_head = n_head
 
@@ -371,8 +372,16 @@ class Grouped(nn.Module):  # NPU707
 
     def forward(self, q, k, v, mask):
         b, n, heads, d = k.shape
-        k = k[:, :, :, None, :].expand(b, n, heads, self.n_rep, d).reshape(b, n, heads * self.n_rep, d)
-        v = v[:, :, :, None, :].expand(b, n, heads, self.n_rep, d).reshape(b, n, heads * self.n_rep, d)
+        k = (
+            k[:, :, :, None, :]
+            .expand(b, n, heads, self.n_rep, d)
+            .reshape(b, n, heads * self.n_rep, d)
+        )
+        v = (
+            v[:, :, :, None, :]
+            .expand(b, n, heads, self.n_rep, d)
+            .reshape(b, n, heads * self.n_rep, d)
+        )
         q, k, v = q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)
         scores = torch.matmul(q, k.transpose(2, 3)) / math.sqrt(self.d)
         scores = scores.masked_fill(mask == 0, float("-inf"))

@@ -182,7 +182,11 @@ class GemmaMLP(nn.Module):  # NPU704
 
 class NewGELU(nn.Module):  # NPU705
     def forward(self, x):
-        return 0.5 * x * (1.0 + torch.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * torch.pow(x, 3.0))))
+        return (
+            0.5
+            * x
+            * (1.0 + torch.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * torch.pow(x, 3.0))))
+        )
 
 
 class ErfGELU(nn.Module):  # NPU705

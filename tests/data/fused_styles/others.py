@@ -126,7 +126,9 @@ class DeepSeekInference(nn.Module):  # NPU712
             exp_token_idx = token_idxs[start_idx:end_idx]
             expert_out = expert(x[exp_token_idx])
             expert_out.mul_(weights[exp_token_idx])
-            expert_cache.scatter_add_(0, exp_token_idx.view(-1, 1).repeat(1, x.shape[-1]), expert_out)
+            expert_cache.scatter_add_(
+                0, exp_token_idx.view(-1, 1).repeat(1, x.shape[-1]), expert_out
+            )
         return expert_cache
 
 

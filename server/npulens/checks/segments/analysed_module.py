@@ -9,6 +9,7 @@ from npulens.checks.segments.module_facts import module_facts
 from npulens.checks.segments.segment import Segment
 from npulens.graphs.definitions import ModuleDefinitions
 from npulens.graphs.interfaces import Interfaces
+from npulens.graphs.other_definitions import OtherDefinitions
 from npulens.syntax.other_modules import OtherModules
 from npulens.syntax.scopes import ModuleNames
 from npulens.verdicts.conditions import Known
@@ -22,6 +23,7 @@ class AnalysedModule:
         known_without_libraries: The same where no library is there that an NPU may lack.
         definitions: Its functions and classes.
         interfaces: What functions may know of these without looking into methods.
+        elsewhere: What it can look into of other modules.
     """
 
     def __init__(
@@ -51,3 +53,5 @@ class AnalysedModule:
         self.names = ModuleNames([segment.bindings for segment in segments], re_exported)
         self.definitions = ModuleDefinitions([each.parsed.body for each in segments], self.names)
         self.interfaces = Interfaces(self.definitions)
+        members = target.project.members
+        self.elsewhere = OtherDefinitions(members.computations, members.libraries, path)

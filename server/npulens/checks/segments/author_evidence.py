@@ -19,13 +19,22 @@ _COLLECTIVES = re.compile(
     r"(?:init_process_group|DistributedDataParallel|FullyShardedDataParallel|\bDDP|\bFSDP)\("
 )
 
-_ACCELERATOR = re.compile(r"\bdevice\b|accelerat|lightning", re.IGNORECASE)
-_CPU = re.compile(r"[\"']cpu[\"']")
+_ACCELERATOR = re.compile(
+    r"\bdevice\b|accelerat|lightning|\bgpus?(?:_ids?)?\b|\blocal_rank\b", re.IGNORECASE
+)
+_CPU = re.compile(r"(?<!map_location=)(?<!map_location = )[\"']cpu[\"']")
+"""A device, and not where a checkpoint is read to."""
 _SHARING = (
-    *("FullyShardedDataParallel", "fully_shard", "ZeroRedundancyOptimizer", "deepspeed"),
+    *("FullyShardedDataParallel", "fully_shard", "ZeroRedundancyOptimizer"),
     *("parallelize_module", "DTensor", "distribute_tensor", "dist_autograd", "colossalai"),
 )
 """Identifiers of what shares parameters out: they are found far sooner than by expression."""
+_CAST_MODEL = r"""
+    (?:model|net|module|unet|coder|transformer|policy|actor|critic|agent|backbone|head
+       |generator|discriminator|self|vae|former|bert|gpt|vit|\b[A-Z]\w*\([^()\n]*\))\w*(?:\[\w+\])?
+    (?:\.\w+\([^()\n]*\)){0,3}\.(?:bfloat16\( | double\( | to\([^()\n]*(?:bfloat16|float64|double))
+"""
+"""What is cast is a model by its name, and no tensor of a batch or a sum of hits."""
 _NOT_TO_BE_FUSED = re.compile(
     r"""
     torch_npu\.optim\s+import                             # somebody has chosen; no fix writes this
@@ -34,13 +43,17 @@ _NOT_TO_BE_FUSED = re.compile(
     | (?<!self)(?<!config)(?<!cfg)(?<!args)(?<!opt)\.data\s*=(?!=) | add_param_group\(
     | \bsparse\s*=\s*(?!False\b|None\b)\w | SparseAdam | sparse_(?:param|grad)
     | \.step\(\s*(?:closure|lambda)
-    | \.bfloat16\( | \.double\( | \.to\([^()\n]*(?:bfloat16|float64|double)
+    | (?:^[ \t]*(?:import|from)[ \t]+|\b)deepspeed(?:[ \t]+import\b|\.initialize|\.zero|[ \t]*$)
+    | \bDeepSpeed\w*\( | strategy\s*=\s*["']deepspeed
+    | _CAST_MODEL
     | \b(?:torch_dtype|model_dtype)\s*=\s*torch\.bfloat16
-    | set_default_dtype\(
+    | set_default_dtype\((?!\s*torch\.float(?:32)?\b)
     | \b(?:Fabric|pl\.Trainer|L\.Trainer)\((?![^()]{0,300}\baccelerator\b)  # takes the CPU
-    """,
-    re.VERBOSE,
+    """.replace("_CAST_MODEL", _CAST_MODEL),
+    re.VERBOSE | re.MULTILINE,
 )
+_RUNS = re.compile(r"^(?:for|while|with|[\w.]+\()", re.MULTILINE)
+"""A module does more than define something when it is imported."""
 _OPTIMIZER_MADE = re.compile(r"\boptim\.[A-Z]\w+\(")
 _OF_A_MODEL = re.compile(r"parameters\(|params?\b|\bModel|\bnn\.Module")
 _OWN_DATASET = re.compile(
@@ -93,7 +106,8 @@ class Evidence:
         may_fuse_optimizer: It names an optimizer that has a fused form, runs on an accelerator as
             far as its text shows, and nothing in it says that parameters are moved, shared out,
             added later, sparse or of a type which a fused optimizer does not take.
-        makes_optimizer_for_others: All of that but for the accelerator, and it trains nothing.
+        makes_optimizer_for_others: All of that but for the accelerator, and it is no script; it may
+            train what others have moved there.
         clears_gradients: Gradients are cleared in it.
         loses_gradients: A fused optimizer would not notice that gradients are set to `None`, or
             that an optimizer which is defined here puts other tensors in the place of parameters.
@@ -138,7 +152,7 @@ def evidence_of(segments: Sequence[Words], words: frozenset[str]) -> Evidence:
         and not _any(_NOT_TO_BE_FUSED, [_OWN_OPTIMIZER.sub(_without_data, text) for text in texts])
     )
     may_fuse_optimizer = may_fuse_somewhere and (names_device or _any(_ACCELERATOR, names))
-    is_for_others = may_fuse_somewhere and not may_fuse_optimizer and "backward" not in words
+    is_for_others = may_fuse_somewhere and not may_fuse_optimizer
     return Evidence(
         is_script=trains and any("__main__" in text for text in texts),
         names_device=names_device,
@@ -151,7 +165,9 @@ def evidence_of(segments: Sequence[Words], words: frozenset[str]) -> Evidence:
         and _any(_COLLECTIVES, texts)
         and not any("HCCL_DETERMINISTIC" in text for text in texts),
         may_fuse_optimizer=may_fuse_optimizer,
-        makes_optimizer_for_others=is_for_others and not any("__main__" in text for text in texts),
+        makes_optimizer_for_others=is_for_others
+        and not any("__main__" in text for text in texts)
+        and not ("backward" in words and _any(_RUNS, texts)),
         clears_gradients=may_fuse_somewhere and any(".zero_grad(" in text for text in texts),
         loses_gradients=may_fuse_somewhere
         and (

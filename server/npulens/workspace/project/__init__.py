@@ -9,6 +9,7 @@ are analysed again.
 
 Of members that modules import from each other: what functions return (`returned_shapes.py`:
 functions that others import are evaluated once, from the part of their module that they need);
+definitions that compute something with tensors, as text (`computations.py`);
 classes with methods that tensors have, too (`tensor_method_overrides.py`: `batch.cuda()` stays
 where `Batch` moves itself); the activation that configurations name (`configured.py`); functions
 that say which device is used (`device_functions.py`); names of libraries

@@ -7,6 +7,7 @@ from npulens.catalog.project_model import ModuleMembers, ProjectFacts, UnusedFac
 from npulens.catalog.tables import Catalogue
 from npulens.workspace.index.contents import Contents
 from npulens.workspace.index.fact_memo import FactMemo
+from npulens.workspace.project.computations import computations
 from npulens.workspace.project.configured import configured_activations
 from npulens.workspace.project.counterparts import with_counterparts
 from npulens.workspace.project.device_functions import device_functions
@@ -55,6 +56,7 @@ def project_facts(
         reexported_libraries(modules, memo, catalogue.missing_libraries - own),
         configured_activations(modules, memo),
         device_functions(modules, memo),
+        computations(modules, catalogue, memo),
     )
     return ProjectFacts(
         own_modules=own,

@@ -32,6 +32,8 @@ def called(node: ast.Call, scope: Scope, context: Context) -> None:
     entry = next((e for e in entries if _fits(e, node)), None)
     if entry is not None:
         against = against_edit(context) if is_optimizer else None
+        if len(resolve(node.func, scope)) > 1:
+            against = message("check.optimizer-chosen")
         fixes = [] if against is not None else _fix(node, entry, scope, context)
         _report(entry, node.func, fixes, context, against)
     elif entries[0].callable not in context.catalogue.libraries and _may_fit(entries[0], node):
@@ -58,7 +60,8 @@ def _classes(node: ast.Call | ast.Dict) -> list[ast.expr]:
         return [*inner.args, *(keyword.value for keyword in inner.keywords)]
     if not any(keyword.arg == "lr" for keyword in node.keywords):
         return []
-    return [*node.args[1:], *(keyword.value for keyword in node.keywords)]
+    of_partial = last_name(node.func) == "partial"
+    return [*node.args[not of_partial :], *(keyword.value for keyword in node.keywords)]
 
 
 def _entries(node: ast.Call, scope: Scope, context: Context) -> tuple[CallEntry, ...]:
@@ -72,9 +75,12 @@ def _entries(node: ast.Call, scope: Scope, context: Context) -> tuple[CallEntry,
 
 def _entries_of(callee: ast.expr, scope: Scope, context: Context) -> tuple[CallEntry, ...]:
     values = resolve(callee, scope)
-    if len(values) != 1 or not isinstance(values[0], Qualified):
+    names = [value.name for value in values if isinstance(value, Qualified)]
+    if len(values) > 1:  # a class that is chosen somewhere
+        names = [name for name in names if _is_optimizer(name, context)]
+    if not names:
         return ()
-    qualified = values[0].name
+    qualified = names[0]
     if qualified.partition(".")[0] in context.target.project.own_modules:
         return ()
     span = context.span(callee)
@@ -83,6 +89,11 @@ def _entries_of(callee: ast.expr, scope: Scope, context: Context) -> tuple[CallE
     entries = context.catalogue.calls.get(qualified, ())
     is_agnostic = context.target.style is MigrationStyle.DEVICE_AGNOSTIC
     return tuple(e for e in entries if e.neutral is is_agnostic) or (entries if is_agnostic else ())
+
+
+def _is_optimizer(name: str, context: Context) -> bool:
+    entries = context.catalogue.calls.get(name, ())
+    return bool(entries) and entries[0].rule.name == _FUSED_OPTIMIZER
 
 
 def _report(
