@@ -84,8 +84,9 @@ def fix(
     project = find_project(paths, chosen, use_cache=False, force_exclude=force_exclude)
     if merge_projections and not unsafe_fixes:
         raise wrong_usage("usage.merging-is-unsafe")
-    merging = MergingFixes(chosen.configuration) if merge_projections else fix_unsafely
-    repair = Repair(project, merging if unsafe_fixes else fix_safely, jobs)
+    merging = MergingFixes(chosen.configuration, is_written=not diff)
+    unsafely = merging if merge_projections else fix_unsafely
+    repair = Repair(project, unsafely if unsafe_fixes else fix_safely, jobs)
     skipped = Skipped(chosen.language, show_skipped, project.not_read)
     if diff:
         context.exit(_print_patches(repair, skipped))

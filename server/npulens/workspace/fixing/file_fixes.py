@@ -15,7 +15,7 @@ from npulens.text.notebooks import UnreadableNotebook
 from npulens.text.sources import read_source
 from npulens.verdicts.ledger import Judgement
 from npulens.workspace.files.not_read import Reason
-from npulens.workspace.fixing.merging_in_project import merged_in_project
+from npulens.workspace.fixing.merging_in_project import merged_in_project, told
 from npulens.workspace.runs.file_report import FileReport
 from npulens.workspace.runs.run import Checker, internal_error
 from npulens.workspace.settings.configuration import Configuration
@@ -54,20 +54,25 @@ def fix_unsafely(checker: Checker, path: Path) -> FixedFile:
 
 @dataclass(frozen=True, slots=True)
 class MergingFixes:
-    """Apply the unsafe fixes, and merge the projections whose outputs they join."""
+    """Apply the unsafe fixes, and merge the projections whose outputs they join.
+
+    Attributes:
+        is_written: Whether users will see the result when they read why others are not merged.
+    """
 
     configuration: Configuration
+    is_written: bool = True
 
     def __call__(self, checker: Checker, path: Path) -> FixedFile:
         """Do it to what a file holds."""
-        return _fix(checker, path, Applicability.UNSAFE, self.configuration)
+        return _fix(checker, path, Applicability.UNSAFE, self)
 
 
 def _fix(
     checker: Checker,
     path: Path,
     applicability: Applicability,
-    merging: Configuration | None = None,
+    merging: MergingFixes | None = None,
 ) -> FixedFile:
     data = checker.read(path)
     if isinstance(data, FileReport):
@@ -94,7 +99,7 @@ def _fixed(
     report: FileReport,
     data: bytes,
     applicability: Applicability,
-    merging: Configuration | None,
+    merging: MergingFixes | None,
 ) -> FixedFile:
     source = read_source(report.path, data)
     if source.encode(source.text) != data:
@@ -116,7 +121,9 @@ def _fixed(
     text = fixed.text
     unmerged: Sequence[UnclearError] = ()
     if merging is not None and original.kind is Kind.PYTHON:
-        text, unmerged = merged_in_project(Path(report.path), text, merging)
+        path, fixed_text = Path(report.path), text
+        text, refusals = merged_in_project(path, fixed_text, merging.configuration)
+        unmerged = told(refusals, fixed_text, text if merging.is_written else source.text)
     left = analyze(text)
     after = source.encode(text)
     settled = tuple(last[1].settled)
