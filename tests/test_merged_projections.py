@@ -287,11 +287,11 @@ REFUSED = {
     "a base of another file": (
         FRAME.replace("import torch\n", "import torch\nfrom base import Base\n", 1).replace(
             "FeedForward(nn.Module)", "FeedForward(Base)"),
-        "`FeedForward` derives from `Base`, which is not in this file", "npu_swiglu",
+        "`FeedForward` derives from `Base`, which is not known from this file", "npu_swiglu",
     ),
     "no base": (
         FRAME.replace("FeedForward(nn.Module)", "FeedForward"),
-        "`FeedForward` derives from `object`", "npu_swiglu",
+        "`FeedForward` is not seen to derive from `nn.Module`", "npu_swiglu",
     ),
     "an annotation of the class": (
         FRAME.replace("Module):\n", "Module):\n    w1: nn.Linear\n\n"),
@@ -572,6 +572,8 @@ def test_lines_are_those_of_the_text_that_is_seen(here: Path, options: tuple[str
          "in big.py, line 2"),
         ("big__py", "from model import FeedForward as F\nclass Big(F):\n    pass\n",
          "in big.py, line 1"),
+        ("big__py", "import model\nBase = model.FeedForward\nclass Big(Base):\n    pass\n",
+         "`FeedForward` has a subclass in big.py, line 2"),
         ("big__py", "import model\nif True:\n    class Big(\n        model.FeedForward,\n    ):\n"
          "        pass\n", "in big.py, line 4"),
         ("train__py", "NAMES = 'q_proj,up_proj'\n", "in train.py, line 1"),
@@ -600,6 +602,7 @@ def test_other_files_of_the_project_forbid_it(
         SWIGLU.replace("FeedForward", "Unrelated"),
         "class Other:\n    def f(self):\n        return self.up_proj.weight\n",
         "def f(args):\n    return args.up_proj\n",
+        "from model import FeedForward as F\n\nf = F(3)\nMLP = FeedForward\n",
         '"""Has a `.up_proj`, as Adafactor has."""\n# m.up_proj = LAMB(x)\n',
     ],
 )

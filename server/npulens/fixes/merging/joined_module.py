@@ -16,7 +16,7 @@ from libcst.metadata import (
 )
 
 _OWN = m.Attribute(value=m.Name("self"), attr=m.Name())
-_SETTINGS = frozenset({"args", "config", "cfg", "opt", "hparams"})
+SETTINGS = frozenset({"args", "config", "cfg", "opt", "hparams"})
 """What is called so has settings as its attributes, no layers."""
 _LOOKUP = m.Call(
     m.Name("getattr") | m.Name("setattr") | m.Name("hasattr") | m.Name("delattr"),
@@ -126,7 +126,7 @@ class JoinedModule(cst.CSTVisitor):
         use = Use(node, self.line(node.attr))
         if m.matches(node, _OWN) and self._classes_above:
             self.own[self._classes_above[-1], name].append(use)
-        elif _last_name(node.value) not in _SETTINGS:
+        elif _last_name(node.value) not in SETTINGS:
             self.other[name].append(use)
 
     def _keep_call(self, node: cst.Call) -> None:

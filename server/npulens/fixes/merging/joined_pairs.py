@@ -11,7 +11,7 @@ import libcst as cst
 from libcst import matchers as m
 
 from npulens.fixes.merging.joined_module import JoinedModule, dotted, found_in
-from npulens.fixes.merging.linear_layers import Layer, are_alike, layers_of
+from npulens.fixes.merging.linear_layers import Layer, are_alike, layers_of, target_and_value
 from npulens.fixes.merging.merge_refusals import MergeRefusedError
 from npulens.fixes.merging.other_uses import ClassGraph, require_no_other_use
 
@@ -117,8 +117,8 @@ class PairFinder:
             if layer.name.startswith("__"):
                 raise MergeRefusedError(line, "merging.mangled", name=layer.name)
         if not are_alike(self._index, owner, first, second):
-            names = {"first": first.name, "second": second.name}
-            raise MergeRefusedError(line, "merging.other-sizes", **names)
+            one, two = first.name, second.name
+            raise MergeRefusedError(line, "merging.other-sizes", first=one, second=two)
         later = max(first, second, key=lambda layer: layer.at)
         _require_no_comment(self._index, later.statement.body[0])
         calls = [output.func for each in joins for output in each.outputs]
@@ -190,13 +190,12 @@ def _plain(index: JoinedModule, join: Join) -> PlainJoin:
 def _place(index: JoinedModule, join: Join) -> tuple[cst.FunctionDef, cst.ClassDef]:
     """The method and the class of a call, which stands in no function or class of the method."""
     inner = (cst.FunctionDef, cst.Lambda, cst.ClassDef)
-    above = [each for each in index.above(join.call) if isinstance(each, inner)]
-    if len(above) < 2 or not isinstance(above[0], cst.FunctionDef):
+    above = (each for each in index.above(join.call) if isinstance(each, inner))
+    method, owner = next(above, None), next(above, None)
+    if not isinstance(method, cst.FunctionDef) or not isinstance(owner, cst.ClassDef):
         raise MergeRefusedError(join.line, "merging.not-plain")
-    method, owner = above[:2]
     parameters = [*method.params.posonly_params, *method.params.params]
-    has_self = bool(parameters) and parameters[0].name.value == "self"
-    if not isinstance(owner, cst.ClassDef) or not has_self:
+    if not parameters or parameters[0].name.value != "self":
         raise MergeRefusedError(join.line, "merging.not-plain")
     if owner not in index.module.body:
         raise MergeRefusedError(join.line, "merging.not-at-top", owner=owner.name.value)
@@ -247,10 +246,7 @@ def _kept(statement: cst.CSTNode | None) -> dict[str, cst.BaseExpression]:
     """What a statement assigns to names, if it does nothing else."""
     if not isinstance(statement, cst.SimpleStatementLine) or not m.matches(statement, _ASSIGNED):
         return {}
-    small = statement.body[0]
-    assert isinstance(small, (cst.Assign, cst.AnnAssign))
-    target = small.targets[0].target if isinstance(small, cst.Assign) else small.target
-    value = small.value
+    target, value = target_and_value(statement.body[0])
     if value is None:
         return {}
     if not isinstance(target, cst.Tuple):

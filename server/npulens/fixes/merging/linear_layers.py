@@ -39,11 +39,7 @@ def layers_of(index: JoinedModule, owner: cst.ClassDef) -> Iterator[Layer]:
         if not m.matches(statement, _MADE):
             continue
         assert isinstance(statement, cst.SimpleStatementLine)
-        assignment = statement.body[0]
-        assert isinstance(assignment, (cst.Assign, cst.AnnAssign))
-        is_plain = isinstance(assignment, cst.Assign)
-        target = assignment.targets[0].target if is_plain else assignment.target
-        call = assignment.value
+        target, call = target_and_value(statement.body[0])
         assert isinstance(target, cst.Attribute) and isinstance(call, cst.Call)
         if index.means(call.func, "torch.nn.Linear", "torch.nn.modules.linear.Linear"):
             yield Layer(target.attr.value, target, statement, call, at)
@@ -67,6 +63,16 @@ def out_features(call: cst.Call) -> int | None:
         if each.keyword.value == "out_features" if each.keyword else at == 1 and not each.star:
             return at
     return None
+
+
+def target_and_value(
+    statement: cst.CSTNode,
+) -> tuple[cst.BaseExpression, cst.BaseExpression | None]:
+    """What an assignment of one target assigns to what."""
+    assert isinstance(statement, (cst.Assign, cst.AnnAssign))
+    if isinstance(statement, cst.Assign):
+        return statement.targets[0].target, statement.value
+    return statement.target, statement.value
 
 
 def _init_of(owner: cst.ClassDef) -> Sequence[cst.CSTNode]:

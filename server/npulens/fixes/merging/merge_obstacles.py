@@ -62,13 +62,12 @@ class Place(NamedTuple):
 class Find(Protocol):
     """Looks for a pattern in other files of a project."""
 
-    def __call__(self, pattern: Callable[[bool], re.Pattern[str]], *words: str) -> Place | None:
+    def __call__(self, pattern: Callable[[bool], re.Pattern[str]], word: str = "") -> Place | None:
         """Where one of them has it; `None` if nowhere.
 
         Args:
             pattern: What is looked for in files of Python, and in others.
-            words: What a file has one of, or it does not have the pattern; any file if there are
-                none.
+            word: What a file has if it has the pattern.
         """
 
 

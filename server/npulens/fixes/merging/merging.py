@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import libcst as cst
@@ -12,7 +13,11 @@ from npulens.fixes.merging.joined_pairs import Pair, PairFinder
 from npulens.fixes.merging.merge_obstacles import OBSTACLES, Find, Place, line_of, plain_code
 from npulens.fixes.merging.merge_refusals import MergeRefusedError
 from npulens.fixes.merging.one_projection import hook_of, name_of, with_one_projection
-from npulens.fixes.merging.other_uses import named_elsewhere, require_no_other_use
+from npulens.fixes.merging.other_uses import (
+    derived_elsewhere,
+    named_elsewhere,
+    require_no_other_use,
+)
 
 
 class Merged(NamedTuple):
@@ -83,8 +88,7 @@ class _Surroundings:
         return False
 
     def _require_free(self, pair: Pair) -> None:
-        for layer in (pair.first, pair.second):
-            self._require_not_elsewhere(pair, layer.name)
+        self._require_not_elsewhere(pair)
         self._require_not_taken(pair)
         if self._obstacle is not None:
             raise self._obstacle_at(pair.line, *self._obstacle)
@@ -101,17 +105,21 @@ class _Surroundings:
             here = pattern.search(self._code)
             if here is not None:
                 return reason, line_of(self._code, here)
-            place = self._find(lambda _, pattern=pattern: pattern)
+            place = self._find(partial(_same, pattern))
             if place is not None:
                 return reason, place
         return None
 
-    def _require_not_elsewhere(self, pair: Pair, name: str) -> None:
+    def _require_not_elsewhere(self, pair: Pair) -> None:
+        for layer in (pair.first, pair.second):
+            place = self._find(partial(named_elsewhere, layer.name), layer.name)
+            if place is not None:
+                reason: MessageId = "merging.named-elsewhere"
+                raise MergeRefusedError(pair.line, reason, name=layer.name, place=place.text)
         owner = pair.owner.name.value
-        place = self._find(lambda is_python: named_elsewhere(name, owner, is_python), name, owner)
+        place = self._find(partial(_same, derived_elsewhere(owner)), owner)
         if place is not None:
-            names = {"name": name, "place": place.text}
-            raise MergeRefusedError(pair.line, "merging.named-elsewhere", **names)
+            raise MergeRefusedError(pair.line, "merging.derived", owner=owner, place=place.text)
 
     def _require_not_taken(self, pair: Pair) -> None:
         name, hook = name_of(pair), hook_of(pair)
@@ -125,3 +133,8 @@ class _Surroundings:
             raise MergeRefusedError(pair.line, "merging.is-taken", at, name=hook)
         if hook in self._hooks:
             raise MergeRefusedError(pair.line, "merging.is-taken", pair.line, name=hook)
+
+
+def _same(pattern: re.Pattern[str], _: bool) -> re.Pattern[str]:
+    """A pattern for files of all kinds."""
+    return pattern

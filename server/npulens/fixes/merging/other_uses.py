@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 import libcst as cst
 
-from npulens.fixes.merging.joined_module import JoinedModule, Use
+from npulens.fixes.merging.joined_module import SETTINGS, JoinedModule, Use
 from npulens.fixes.merging.merge_refusals import MergeRefusedError
 
 _MODULE = ("torch.nn.Module", "torch.nn.modules.module.Module")
@@ -36,11 +36,11 @@ class ClassGraph:
         above = _reached([owner], self._bases)
         unknown = next(filter(None, map(self._unknown_base, above)), None)
         bases = [base.value for each in above for base in each.bases]
-        if unknown is None and not any(self._index.means(base, *_MODULE) for base in bases):
-            unknown = "object"
+        name = owner.name.value
         if unknown is not None:
-            names = {"owner": owner.name.value, "base": unknown}
-            raise MergeRefusedError(line, "merging.base", **names)
+            raise MergeRefusedError(line, "merging.base", owner=name, base=unknown)
+        if not any(self._index.means(base, *_MODULE) for base in bases):
+            raise MergeRefusedError(line, "merging.no-module", owner=name)
 
     def relatives(self, owner: cst.ClassDef) -> Collection[cst.ClassDef]:
         """The classes whose `self` may be of a class."""
@@ -59,7 +59,7 @@ class ClassGraph:
             named = self._named.get(base.value, ()) if isinstance(base, cst.Name) else ()
             if len(named) != 1 and not self._index.means(base, *_MODULE, "builtins.object"):
                 return self._index.code(base)
-        return "metaclass" if definition.keywords else None
+        return next(map(self._index.code, definition.keywords), None)
 
 
 def require_no_other_use(
@@ -95,12 +95,9 @@ def _may_be(text: cst.CSTNode, name: str) -> bool:
     return re.fullmatch("".join(parts), name) is not None
 
 
-def named_elsewhere(name: str, owner: str, is_python: bool) -> re.Pattern[str]:
-    """How another file may name an attribute of a class, or derive from that class.
-
-    The last group that takes part is the name.
-    """
-    word, of = rf"({re.escape(name)})", rf"({re.escape(owner)})"
+def named_elsewhere(name: str, is_python: bool) -> re.Pattern[str]:
+    """How another file may name an attribute; the last group that takes part is the name."""
+    word = rf"({re.escape(name)})"
     begin = rf"(?:\b|\\[A-Za-z]){word}\b"
     text = rf"[\"'][^\"'\s]{{0,200}}?{begin}[^\"'\s]{{0,200}}[\"']"
     if not is_python:
@@ -108,11 +105,18 @@ def named_elsewhere(name: str, owner: str, is_python: bool) -> re.Pattern[str]:
         item = rf"(?:^[ \t]*-|:)[ \t]+{word}[ \t]*$"
         option = rf"--[\w-]+[ \t]+(?:[\w.]+[ \t]+){{0,20}}?{word}(?![\w-])"
         return re.compile(f"{text}|{listed}|{item}|{option}", re.M)
-    holders = "".join(rf"(?<!\b{each})" for each in ("self", "args", "config", "cfg", "opt"))
-    attribute = rf"{holders}(?<!\bhparams)\.{word}\b"
-    derived = rf"\bclass \w+\s*\((?:[^()]|\([^()]*\)){{0,500}}?\b{of}\b"
-    renamed = rf"\b{of}[ \t]+as\b|=[ \t]*(?:\w+\.)*{of}[ \t]*(?:#.*)?$"
-    return re.compile(f"{attribute}|{text}|{derived}|{renamed}", re.M)
+    holders = ("self", *SETTINGS)
+    not_settings = "".join(rf"(?<!\b{each})" for each in holders)
+    return re.compile(rf"{not_settings}\.{word}\b|{text}", re.M)
+
+
+def derived_elsewhere(owner: str) -> re.Pattern[str]:
+    """How a class of another file may derive from one, also by another name."""
+    name = rf"\b({re.escape(owner)})\b"
+    bases = r"\bclass \w+\s*\((?:[^()]|\([^()]*\)){0,500}?"
+    renamed = rf"{name}[ \t]+as[ \t]+(\w+)(?=[\s\S]*?{bases}\b\2\b)"
+    assigned = rf"\b(\w+)[ \t]*=[ \t]*(?:\w+\.)*{name}[ \t]*(?:#.*)?$(?=[\s\S]*?{bases}\b\3\b)"
+    return re.compile(f"{renamed}|{assigned}|{bases}{name}", re.M)
 
 
 def _line(use: Use) -> int:

@@ -33,7 +33,12 @@ from npulens.syntax.strings import comments
 from npulens.text.kinds import Comments, Kind
 from npulens.text.spans import Span
 from npulens.workspace.fixing.file_rewriting import rewrite
-from npulens.workspace.fixing.merging_in_project import joined_projections, merged_in_project, told
+from npulens.workspace.fixing.merging_in_project import (
+    joined_projections,
+    merged_in_project,
+    project_of,
+    told,
+)
 
 QUICK_FIX = types.CodeActionKind.QuickFix.value
 REWRITE = types.CodeActionKind.RefactorRewrite.value
@@ -311,8 +316,9 @@ def _merge_edit(data: dict[str, Any], analysis: Analysis) -> types.WorkspaceEdit
     text, line = document.text, data.get("line")
     if line is None:
         text, line = _with_joined(text, analysis.findings[data["finding"]].fixes[data["fix"]])
-    configuration = analysis.file_context.configuration
-    merged, refusals = merged_in_project(Path(document.path), text, configuration, line)
+    path = Path(document.path)
+    project = project_of(path, analysis.file_context.configuration)
+    merged, refusals = merged_in_project(path, text, project, line)
     for error in told(refusals, text, document.text):
         raise error
     edits = _as_one(differences(document.text, merged), analysis.view)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 from npulens.catalog.messages import message
@@ -15,7 +16,12 @@ from npulens.text.notebooks import UnreadableNotebook
 from npulens.text.sources import read_source
 from npulens.verdicts.ledger import Judgement
 from npulens.workspace.files.not_read import Reason
-from npulens.workspace.fixing.merging_in_project import merged_in_project, told
+from npulens.workspace.fixing.merging_in_project import (
+    Project,
+    merged_in_project,
+    project_of,
+    told,
+)
 from npulens.workspace.runs.file_report import FileReport
 from npulens.workspace.runs.run import Checker, internal_error
 from npulens.workspace.settings.configuration import Configuration
@@ -66,6 +72,12 @@ class MergingFixes:
     def __call__(self, checker: Checker, path: Path) -> FixedFile:
         """Do it to what a file holds."""
         return _fix(checker, path, Applicability.UNSAFE, self)
+
+
+@lru_cache(maxsize=1)
+def _read_once(project: Project) -> Project:
+    """A project as it was when a command read it first: fixes name no other attributes."""
+    return project
 
 
 def _fix(
@@ -122,7 +134,8 @@ def _fixed(
     unmerged: Sequence[UnclearError] = ()
     if merging is not None and original.kind is Kind.PYTHON:
         path, fixed_text = Path(report.path), text
-        text, refusals = merged_in_project(path, fixed_text, merging.configuration)
+        project = _read_once(project_of(path, merging.configuration))
+        text, refusals = merged_in_project(path, fixed_text, project)
         unmerged = told(refusals, fixed_text, text if merging.is_written else source.text)
     left = analyze(text)
     after = source.encode(text)

@@ -1,9 +1,10 @@
 """Merging projections of a file, as far as the rest of its project allows."""
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import cache
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,20 +35,14 @@ def joined_projections(text: str, start: int = 0, end: int | None = None) -> int
 
 
 def merged_in_project(
-    path: Path,
-    text: str,
-    configuration: Configuration,
-    line: int | None = None,
+    path: Path, text: str, project: "Project", line: int | None = None
 ) -> "tuple[str, Sequence[MergeRefusedError]]":
     """A text of a file with one projection for each two that can be merged, and why others cannot.
-
-    Files of its project are read, also those that settings exclude: they may name a layer that
-    would be gone.
 
     Args:
         path: The file.
         text: What it holds, or will.
-        configuration: What counts for it.
+        project: The project of the file.
         line: The line of the only call whose projections are to be merged, `None` for all.
     """
     if _OPERATOR.search(text) is None:
@@ -56,8 +51,8 @@ def merged_in_project(
         merge = _merging()
     except ModuleNotFoundError:
         return text, [MergeRefusedError(1, "distributed.needs-libcst")]
-    project = _Project(absolute(path), configuration)
-    merged = merge(text, project.find, project.has_hook, line)
+    find = partial(project.find, project.shown(path))
+    merged = merge(text, find, project.has_hook, line)
     return merged.text, merged.refusals
 
 
@@ -78,48 +73,71 @@ def _merging() -> "Callable[..., Merged]":
     return with_merged_projections
 
 
-class _Project:
-    """The other files of the project of a file."""
+def project_of(path: Path, configuration: Configuration) -> "Project":
+    """The project of a file, as it is now."""
+    path = absolute(path)
+    return Project(project_root(path) or path.parent, configuration)
 
-    def __init__(self, path: Path, configuration: Configuration) -> None:
-        self._path = path
-        self._root = project_root(path) or path.parent
-        self._configuration = replace(configuration, exclude=())
-        self._code = cache(plain_code)
-        self._texts: list[tuple[str, str]] | None = None
 
-    @property
+@dataclass(frozen=True)
+class Project:
+    """The files below a folder, also those that settings exclude: they may name a layer."""
+
+    root: Path
+    configuration: Configuration
+
+    @cached_property
     def has_hook(self) -> bool:
-        """Whether the PyTorch of the project has the hook."""
-        if self._configuration.torch_version is not None:
-            return self._configuration.torch_version >= _HOOK_SINCE
-        return not requires_older(self._path.parent, _HOOK_SINCE)
+        """Whether its PyTorch has the hook."""
+        if self.configuration.torch_version is not None:
+            return self.configuration.torch_version >= _HOOK_SINCE
+        return not requires_older(self.root, _HOOK_SINCE)
 
-    def find(self, pattern: Callable[[bool], re.Pattern[str]], *words: str) -> Place | None:
-        """Where a file has a pattern; comments and long texts of Python do not count."""
-        patterns = {is_python: pattern(is_python) for is_python in (True, False)}
-        for file, text in self._other_texts():
-            if words and not any(word in text for word in words):
+    def shown(self, path: Path) -> str:
+        """How a file is named."""
+        path = absolute(path)
+        is_below = path.is_relative_to(self.root)
+        return path.relative_to(self.root).as_posix() if is_below else str(path)
+
+    def find(
+        self, own: str, pattern: Callable[[bool], re.Pattern[str]], word: str = ""
+    ) -> Place | None:
+        """Where another file than one has a pattern, as `Find` asks."""
+        python, others = pattern(True), pattern(False)
+        places = self._first_places(python) if not word else self._places(python, others, word)
+        return next((place for place in places if place.path != own), None)
+
+    def _first_places(self, pattern: re.Pattern[str]) -> Sequence[Place]:
+        """Two, of which one is not in the file that it is asked for."""
+        if pattern not in self._found:
+            self._found[pattern] = [*islice(self._places(pattern, pattern, ""), 2)]
+        return self._found[pattern]
+
+    def _places(
+        self, python: re.Pattern[str], others: re.Pattern[str], word: str
+    ) -> Iterator[Place]:
+        """Of each file the first place; comments and long texts of Python do not count."""
+        for file, text in self._texts:
+            if word not in text:
                 continue
             is_python = file.endswith((".py", ".pyi"))
-            found = patterns[is_python].search(text)
+            found = (python if is_python else others).search(text)
             if found is not None and is_python:
-                found = patterns[is_python].search(text := self._code(text))
+                text = plain_code(text)
+                found = python.search(text)
             if found is not None:
-                return Place(file, line_of(text, found))
-        return None
+                yield Place(file, line_of(text, found))
 
-    def _other_texts(self) -> list[tuple[str, str]]:
-        if self._texts is None:
-            found = discover_for(self._configuration, [str(self._root)]).files
-            others = [file for file in found if absolute(file) != self._path]
-            self._texts = [(self._shown(file), _text(file)) for file in others]
-        return self._texts
+    @cached_property
+    def _found(self) -> dict[re.Pattern[str], Sequence[Place]]:
+        return {}
 
-    def _shown(self, file: Path) -> str:
-        root = self._root
-        return file.relative_to(root).as_posix() if file.is_relative_to(root) else str(file)
+    @cached_property
+    def _texts(self) -> list[tuple[str, str]]:
+        configuration = replace(self.configuration, exclude=())
+        files = discover_for(configuration, [str(self.root)]).files
+        return [(self.shown(file), _text(file)) for file in files]
 
 
 def _text(file: Path) -> str:
-    return read(str(file)).decode("utf-8", "replace")
+    return read(str(file)).decode("utf-8", "replace").replace("\r\n", "\n")
