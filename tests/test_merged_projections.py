@@ -610,6 +610,14 @@ def test_other_classes_in_other_files_do_not_matter(here: Path, other: str) -> N
     assert merged(here, SWIGLU, other__py=other) == (MERGED, "")
 
 
+def test_many_files_at_once_say_why_as_well(here: Path) -> None:
+    for number in range(40):
+        (here / f"model{number}.py").write_text(MIXED)
+    options = ("--unsafe-fixes", "--merge-projections", "--allow-dirty", "--jobs", "2")
+    _, _, errors = invoke("fix", *options, ".")
+    assert errors.count("not merged: `q` is named here, too") == 40
+
+
 # In an editor
 
 

@@ -40,7 +40,8 @@ error."""
 @click.option(
     "--merge-projections",
     is_flag=True,
-    help="With --unsafe-fixes: one layer for the two that a fused SwiGLU or GEGLU joins.",
+    help="With --unsafe-fixes: one layer for the two that a fused SwiGLU or GEGLU joins. Older "
+    "states of optimizers do not fit it.",
 )
 @click.option("--diff", is_flag=True, help="Change nothing; print a patch for `git apply`.")
 @dirty_option
@@ -125,6 +126,5 @@ def _complain_of_unmerged(repair: "Repair") -> None:
     """Say which projections stay two, and why."""
     from npulens.catalog.messages import message
 
-    for path, error in repair.unmerged:
-        place = f"{path}:{error.line}"
-        complain(message("merging.not-merged", place=place, reason=error.text))
+    for place, reason in repair.unmerged:
+        complain(message("merging.not-merged", place=place, reason=reason))

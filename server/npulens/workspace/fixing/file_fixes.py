@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property
 from pathlib import Path
 
 from npulens.catalog.messages import message
-from npulens.catalog.model import Applicability, Finding
+from npulens.catalog.model import Applicability, Finding, LocalizedText
 from npulens.fixes.apply import AppliedEdit, FixesNeverEndError, fix_text
-from npulens.fixes.scripts import UnclearError
 from npulens.text.decoding import UndecodableSource, UnencodableText
 from npulens.text.document import Document
 from npulens.text.kinds import Kind
@@ -36,7 +35,7 @@ class FixedFile:
         before: What it holds, or empty if it stays as it is.
         applied: The findings that were repaired.
         original: The text that they were done to.
-        unmerged: Why projections that are joined stay two, if they were to be merged.
+        unmerged: Why projections that are joined stay two, if they were to be merged, with lines.
     """
 
     report: FileReport
@@ -45,7 +44,7 @@ class FixedFile:
     applied: tuple[Finding, ...] = ()
     edits: tuple[AppliedEdit, ...] = ()
     original: Document | None = None
-    unmerged: Sequence[UnclearError] = ()
+    unmerged: Sequence[tuple[int, LocalizedText]] = ()
 
 
 def fix_safely(checker: Checker, path: Path) -> FixedFile:
@@ -58,7 +57,7 @@ def fix_unsafely(checker: Checker, path: Path) -> FixedFile:
     return _fix(checker, path, Applicability.UNSAFE)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MergingFixes:
     """Apply the unsafe fixes, and merge the projections whose outputs they join.
 
@@ -73,11 +72,20 @@ class MergingFixes:
         """Do it to what a file holds."""
         return _fix(checker, path, Applicability.UNSAFE, self)
 
+    def merged(
+        self, path: Path, fixed: str, original: str
+    ) -> tuple[str, Sequence[tuple[int, LocalizedText]]]:
+        """A fixed text with projections merged, and why others are not."""
+        project = project_of(path, self.configuration)
+        project = self._projects.setdefault(project.root, project)
+        text, refusals = merged_in_project(path, fixed, project)
+        errors = told(refusals, fixed, text if self.is_written else original)
+        return text, [(error.line, error.text) for error in errors]
 
-@lru_cache(maxsize=1)
-def _read_once(project: Project) -> Project:
-    """A project as it was when a command read it first: fixes name no other attributes."""
-    return project
+    @cached_property
+    def _projects(self) -> dict[Path, Project]:
+        """By their roots; each is read once, since fixes name no other attributes."""
+        return {}
 
 
 def _fix(
@@ -131,12 +139,9 @@ def _fixed(
 
     fixed = fix_text(source.text, analyze, applicability, kind=original.kind)
     text = fixed.text
-    unmerged: Sequence[UnclearError] = ()
+    unmerged: Sequence[tuple[int, LocalizedText]] = ()
     if merging is not None and original.kind is Kind.PYTHON:
-        path, fixed_text = Path(report.path), text
-        project = _read_once(project_of(path, merging.configuration))
-        text, refusals = merged_in_project(path, fixed_text, project)
-        unmerged = told(refusals, fixed_text, text if merging.is_written else source.text)
+        text, unmerged = merging.merged(Path(report.path), text, source.text)
     left = analyze(text)
     after = source.encode(text)
     settled = tuple(last[1].settled)
