@@ -11,7 +11,10 @@ from npulens.syntax.strings import comments_and_strings
 
 OPTIMIZERS = "Lamb|LAMB|LARS|LARC|Adafactor|NovoGrad|Muon|Shampoo"
 _OPTIMIZER_NAMES = "(?:fused)?(?:lamb|lars|adafactor|muon)"
-_STATE = "state|dict|sd|ckpt|checkpoint|weight|param|load|pretrained"
+_STATE = (
+    r"state\w{0,40}|\bsd|\bload\w{0,40}|ckpt\w{0,40}|checkpoint\w{0,40}|weight\w{0,40}"
+    r"|pretrained\w{0,40}|\b(?:old|model|loaded|saved)_dict"
+)
 
 OBSTACLES: Sequence[tuple[re.Pattern[str], MessageId]] = (
     (
@@ -39,7 +42,7 @@ OBSTACLES: Sequence[tuple[re.Pattern[str], MessageId]] = (
         re.compile(
             r"\b(?:PreTrainedModel|init_empty_weights|\w{1,40}_and_dispatch|LoraConfig)\b"
             r"|\btorch\.distributed(?:\.| import )checkpoint\b|\.copy_\(\s*\w+\["
-            rf"|(?:{_STATE})\w{{0,40}}(?:\[[^\]\n]*\]|\([^()\n]*\))?\.items\(\)\s*:?\s+"
+            rf"|(?:{_STATE})(?:\[[^\]\n]{{0,99}}\]|\([^()\n]{{0,99}}\))?\.items\(\)\s*:?\s+"
             r"if\s+\w+\s+(?:not\s+)?in\b"
         ),
         "merging.loaded-otherwise",

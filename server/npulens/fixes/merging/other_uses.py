@@ -103,7 +103,7 @@ def named_elsewhere(name: str, is_python: bool) -> re.Pattern[str]:
     if not is_python:
         listed = rf"[,=.|\[]{word}(?![\w-])|(?<![\w-]){word}[,.|]"
         item = rf"(?:^[ \t]*-|:)[ \t]+{word}[ \t]*$"
-        option = rf"--[\w-]+[ \t]+(?:[\w.]+[ \t]+){{0,20}}?{word}(?![\w-])"
+        option = rf"--[\w-]{{1,60}}[ \t]+(?:[\w.]+[ \t]+){{0,20}}?{word}(?![\w-])"
         return re.compile(f"{text}|{listed}|{item}|{option}", re.M)
     holders = ("self", *SETTINGS)
     not_settings = "".join(rf"(?<!\b{each})" for each in holders)
