@@ -40,7 +40,8 @@ error."""
 @click.option(
     "--merge-projections",
     is_flag=True,
-    help="With --unsafe-fixes: one layer for the two that a fused SwiGLU or GEGLU joins.",
+    help="With --unsafe-fixes: one layer for the two that a fused SwiGLU or GEGLU joins. Older "
+    "states of optimizers do not fit it.",
 )
 @click.option("--diff", is_flag=True, help="Change nothing; print a patch for `git apply`.")
 @dirty_option
@@ -84,8 +85,9 @@ def fix(
     project = find_project(paths, chosen, use_cache=False, force_exclude=force_exclude)
     if merge_projections and not unsafe_fixes:
         raise wrong_usage("usage.merging-is-unsafe")
-    merging = MergingFixes(chosen.configuration) if merge_projections else fix_unsafely
-    repair = Repair(project, merging if unsafe_fixes else fix_safely, jobs)
+    merging = MergingFixes(chosen.configuration, is_written=not diff)
+    unsafely = merging if merge_projections else fix_unsafely
+    repair = Repair(project, unsafely if unsafe_fixes else fix_safely, jobs)
     skipped = Skipped(chosen.language, show_skipped, project.not_read)
     if diff:
         context.exit(_print_patches(repair, skipped))
@@ -124,6 +126,5 @@ def _complain_of_unmerged(repair: "Repair") -> None:
     """Say which projections stay two, and why."""
     from npulens.catalog.messages import message
 
-    for path, error in repair.unmerged:
-        place = f"{path}:{error.line}"
-        complain(message("merging.not-merged", place=place, reason=error.text))
+    for place, reason in repair.unmerged:
+        complain(message("merging.not-merged", place=place, reason=reason))

@@ -9,8 +9,8 @@ from npulens.cli.project import Project
 from npulens.cli.refusals import refusal
 
 if TYPE_CHECKING:
+    from npulens.catalog.localized import LocalizedText
     from npulens.catalog.message_ids import MessageId
-    from npulens.fixes.scripts import UnclearError
     from npulens.workspace.files.git import GitTrees
     from npulens.workspace.fixing.file_fixes import FixedFile
     from npulens.workspace.runs.file_report import FileReport
@@ -27,7 +27,7 @@ class Repair:
         work: What to do with each, such as `fix_safely`.
         files: How many files were changed so far, or would be.
         findings: How many findings were settled by that.
-        unmerged: Of which files why two projections could not be merged.
+        unmerged: The places of projections that could not be merged, and why.
     """
 
     project: Project
@@ -35,7 +35,7 @@ class Repair:
     jobs: int | None
     files: int = 0
     findings: int = 0
-    unmerged: "list[tuple[str, UnclearError]]" = field(default_factory=list)
+    unmerged: "list[tuple[str, LocalizedText]]" = field(default_factory=list)
 
     def write(self, allow_dirty: bool) -> "Iterator[FileReport]":
         """Fix the files, and say what is left to be done in each.
@@ -68,7 +68,8 @@ class Repair:
 
         files = self.project.files
         for fixed in in_processes(self.work, self.project.checker, files, self.jobs):
-            self.unmerged += ((fixed.report.path, error) for error in fixed.unmerged)
+            path = fixed.report.path
+            self.unmerged += ((f"{path}:{line}", reason) for line, reason in fixed.unmerged)
             yield fixed
 
     def _written(self, fixed: "FixedFile", trees: "GitTrees | None") -> "FileReport":

@@ -1,6 +1,7 @@
 """The edits that lead from one text to another, line by line."""
 
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Callable, Iterable
 from difflib import SequenceMatcher
 from itertools import takewhile
 
@@ -34,6 +35,35 @@ def differences(before: str, after: str) -> tuple[Edit, ...]:
         for kind, old_start, old_end, new_start, new_end in blocks
         if kind != "equal"
     )
+
+
+def lines_in(text: str, other: str) -> Callable[[int], int]:
+    """What says which line of another text a line of this one is, counted from 1.
+
+    Of a line that is not there, it is the one that stands in its place.
+    """
+    place = LineMap(text).starts
+    edits = differences(text, other)
+    changed = [
+        (
+            bisect_left(place, edit.span.start),
+            bisect_left(place, edit.span.end),
+            len(LineMap(edit.replacement).starts) - 1,
+        )
+        for edit in edits
+    ]
+
+    def line_in_other(line: int) -> int:
+        moved = 0
+        for start, end, new in changed:
+            if line <= start:
+                break
+            if line <= end:
+                return start + moved + min(line - start, max(new, 1))
+            moved += new - (end - start)
+        return line + moved
+
+    return line_in_other
 
 
 def common_start(one: Iterable[str], other: Iterable[str]) -> int:

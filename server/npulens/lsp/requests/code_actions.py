@@ -15,7 +15,7 @@ from pygls.exceptions import JsonRpcContentModified, JsonRpcInvalidParams
 
 from npulens.catalog.message_ids import MessageId
 from npulens.catalog.messages import message
-from npulens.catalog.model import Applicability, Edit, Finding, MigrationStyle
+from npulens.catalog.model import Applicability, Edit, Finding, Fix, MigrationStyle
 from npulens.checks.one_code import is_about_devices
 from npulens.checks.other_files.launch_files import comments_of
 from npulens.fixes.apply import apply_edits, with_leftovers
@@ -33,7 +33,12 @@ from npulens.syntax.strings import comments
 from npulens.text.kinds import Comments, Kind
 from npulens.text.spans import Span
 from npulens.workspace.fixing.file_rewriting import rewrite
-from npulens.workspace.fixing.merging_in_project import joins_projections, merged_in_project
+from npulens.workspace.fixing.merging_in_project import (
+    joined_projections,
+    merged_in_project,
+    project_of,
+    told,
+)
 
 QUICK_FIX = types.CodeActionKind.QuickFix.value
 REWRITE = types.CodeActionKind.RefactorRewrite.value
@@ -188,15 +193,17 @@ def _mergings(request: _Request, here: Sequence[int]) -> Iterator[types.CodeActi
     title = request.text("editor.unsafe", title=request.text("editor.merge-projections"))
     for index in here:
         for number, fix in enumerate(request.analysis.findings[index].fixes):
-            if any(joins_projections(edit.replacement) for edit in fix.edits):
+            if any(joined_projections(edit.replacement) is not None for edit in fix.edits):
                 data = {"do": "merge", "finding": index, "fix": number}
                 yield _lazy(request, title, REWRITE, data)
                 return
     starts = document.line_starts
     first, last = (document.position_at(each).line for each in request.span)
     end = starts[last + 3] if last + 3 < len(starts) else len(document.text)
-    if joins_projections(document.text[starts[first] : end]):
-        yield _lazy(request, title, REWRITE, {"do": "merge"})
+    place = joined_projections(document.text, starts[first], end)
+    if place is not None:
+        data = {"do": "merge", "line": document.position_at(place).line + 1}
+        yield _lazy(request, title, REWRITE, data)
 
 
 def _lazy(request: _Request, title: str, kind: str, data: dict[str, Any]) -> types.CodeAction:
@@ -300,24 +307,35 @@ def _rewritten(
 
 
 def _merge_edit(data: dict[str, Any], analysis: Analysis) -> types.WorkspaceEdit | None:
-    """One layer instead of two, after the fix that joins their outputs.
+    """One layer instead of two at one place, after the fix that joins their outputs there.
 
     Raises:
         UnclearError: They cannot be merged.
     """
     document = analysis.view.document
-    text = document.text
-    if "finding" in data:
-        fix = analysis.findings[data["finding"]].fixes[data["fix"]]
-        text = apply_edits(text, with_leftovers(text, fix))
-    configuration = analysis.file_context.configuration
-    merged, refusals = merged_in_project(Path(document.path), text, configuration)
-    if merged == text:
-        for error in refusals:
-            raise error
-        return None
+    text, line = document.text, data.get("line")
+    if line is None:
+        text, line = _with_joined(text, analysis.findings[data["finding"]].fixes[data["fix"]])
+    path = Path(document.path)
+    project = project_of(path, analysis.file_context.configuration)
+    merged, refusals = merged_in_project(path, text, project, line)
+    for error in told(refusals, text, document.text):
+        raise error
     edits = _as_one(differences(document.text, merged), analysis.view)
     return to_workspace_edit(edits, analysis.view, analysis.terms)
+
+
+def _with_joined(text: str, fix: Fix) -> tuple[str, int]:
+    """A text after a fix that joins outputs, and the line where it does that then."""
+    edits = sorted(set(with_leftovers(text, fix)))
+    moved = 0
+    for edit in edits:
+        place = joined_projections(edit.replacement)
+        if place is not None:
+            break
+        moved += len(edit.replacement) - (edit.span.end - edit.span.start)
+    fixed = apply_edits(text, edits)
+    return fixed, fixed.count("\n", 0, edit.span.start + moved + (place or 0)) + 1
 
 
 def _suppress_edit(data: dict[str, Any], analysis: Analysis) -> types.WorkspaceEdit | None:

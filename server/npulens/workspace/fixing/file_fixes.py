@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from npulens.catalog.messages import message
-from npulens.catalog.model import Applicability, Finding
+from npulens.catalog.model import Applicability, Finding, LocalizedText
 from npulens.fixes.apply import AppliedEdit, FixesNeverEndError, fix_text
-from npulens.fixes.scripts import UnclearError
 from npulens.text.decoding import UndecodableSource, UnencodableText
 from npulens.text.document import Document
 from npulens.text.kinds import Kind
@@ -15,7 +15,12 @@ from npulens.text.notebooks import UnreadableNotebook
 from npulens.text.sources import read_source
 from npulens.verdicts.ledger import Judgement
 from npulens.workspace.files.not_read import Reason
-from npulens.workspace.fixing.merging_in_project import merged_in_project
+from npulens.workspace.fixing.merging_in_project import (
+    Project,
+    merged_in_project,
+    project_of,
+    told,
+)
 from npulens.workspace.runs.file_report import FileReport
 from npulens.workspace.runs.run import Checker, internal_error
 from npulens.workspace.settings.configuration import Configuration
@@ -30,7 +35,7 @@ class FixedFile:
         before: What it holds, or empty if it stays as it is.
         applied: The findings that were repaired.
         original: The text that they were done to.
-        unmerged: Why projections that are joined stay two, if they were to be merged.
+        unmerged: Why projections that are joined stay two, if they were to be merged, with lines.
     """
 
     report: FileReport
@@ -39,7 +44,7 @@ class FixedFile:
     applied: tuple[Finding, ...] = ()
     edits: tuple[AppliedEdit, ...] = ()
     original: Document | None = None
-    unmerged: Sequence[UnclearError] = ()
+    unmerged: Sequence[tuple[int, LocalizedText]] = ()
 
 
 def fix_safely(checker: Checker, path: Path) -> FixedFile:
@@ -52,22 +57,42 @@ def fix_unsafely(checker: Checker, path: Path) -> FixedFile:
     return _fix(checker, path, Applicability.UNSAFE)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MergingFixes:
-    """Apply the unsafe fixes, and merge the projections whose outputs they join."""
+    """Apply the unsafe fixes, and merge the projections whose outputs they join.
+
+    Attributes:
+        is_written: Whether users will see the result when they read why others are not merged.
+    """
 
     configuration: Configuration
+    is_written: bool = True
 
     def __call__(self, checker: Checker, path: Path) -> FixedFile:
         """Do it to what a file holds."""
-        return _fix(checker, path, Applicability.UNSAFE, self.configuration)
+        return _fix(checker, path, Applicability.UNSAFE, self)
+
+    def merged(
+        self, path: Path, fixed: str, original: str
+    ) -> tuple[str, Sequence[tuple[int, LocalizedText]]]:
+        """A fixed text with projections merged, and why others are not."""
+        project = project_of(path, self.configuration)
+        project = self._projects.setdefault(project.root, project)
+        text, refusals = merged_in_project(path, fixed, project)
+        errors = told(refusals, fixed, text if self.is_written else original)
+        return text, [(error.line, error.text) for error in errors]
+
+    @cached_property
+    def _projects(self) -> dict[Path, Project]:
+        """By their roots; each is read once, since fixes name no other attributes."""
+        return {}
 
 
 def _fix(
     checker: Checker,
     path: Path,
     applicability: Applicability,
-    merging: Configuration | None = None,
+    merging: MergingFixes | None = None,
 ) -> FixedFile:
     data = checker.read(path)
     if isinstance(data, FileReport):
@@ -94,7 +119,7 @@ def _fixed(
     report: FileReport,
     data: bytes,
     applicability: Applicability,
-    merging: Configuration | None,
+    merging: MergingFixes | None,
 ) -> FixedFile:
     source = read_source(report.path, data)
     if source.encode(source.text) != data:
@@ -114,9 +139,9 @@ def _fixed(
 
     fixed = fix_text(source.text, analyze, applicability, kind=original.kind)
     text = fixed.text
-    unmerged: Sequence[UnclearError] = ()
+    unmerged: Sequence[tuple[int, LocalizedText]] = ()
     if merging is not None and original.kind is Kind.PYTHON:
-        text, unmerged = merged_in_project(Path(report.path), text, merging)
+        text, unmerged = merging.merged(Path(report.path), text, source.text)
     left = analyze(text)
     after = source.encode(text)
     settled = tuple(last[1].settled)

@@ -51,17 +51,31 @@ def project_version(folder: Path) -> TorchVersion | None:
     `requirements*.txt`, `environment.yml`. Where only releases outside of the tables are allowed,
     the nearest one inside counts.
     """
+    requirements = _requirements(folder)
+    return newest_allowed(requirements) if requirements else None
+
+
+def requires_older(folder: Path, release: TorchVersion) -> bool:
+    """Whether the nearest project around a folder allows only releases before one."""
+    parsed = [_clauses(text) for text in _requirements(folder)]
+    later = [release, *(each for each in _RELEASES if each > release)]
+    allowed = (_allows(c, each, patch) for c in parsed for each in later for patch in _PATCHES)
+    return bool(parsed) and not any(allowed) and newest_allowed(_requirements(folder)) < NEWEST
+
+
+def _requirements(folder: Path) -> list[str]:
+    """The conditions on the version of torch of the nearest project around a folder."""
     for parent in (folder, *folder.parents):
         files = list(_files(parent))
         if files:
             for path, read in files:
                 clauses = _read(path, read)
                 if clauses:
-                    return newest_allowed(clauses)
-            return None
+                    return clauses
+            return []
         if os.path.exists(parent / ".git"):  # noqa: PTH110 (pathlib's raises for some names)
-            return None
-    return None
+            return []
+    return []
 
 
 def newest_allowed(requirements: list[str]) -> TorchVersion:
