@@ -175,6 +175,25 @@ CASES: dict[str, tuple[str, list[str], list[str]]] = {
         ["shapes", "torch.linspace(0, height - 1, height)", "torch.arange(width)"],
         [],
     ),
+    "ends of a row of numbers": (
+        """
+        def rows(rois: torch.Tensor, size):
+            for i in range(rois.shape[0]):
+                x1, x2 = rois[i, 1:]
+                yield torch.linspace(x1 + 0.5, x2 - 0.5, size, device=rois.device)
+        """,
+        ["torch.linspace(x1 + 0.5, x2 - 0.5, size, device=rois.device)"],
+        [],
+    ),
+    "tables of pandas": (
+        """
+        def returns(df, q):
+            for _, group in df.groupby("date"):
+                yield float(group["y"].iloc[-q:].mean() - group["y"].loc[:q].mean())
+        """,
+        [],
+        [],
+    ),
     "lengths that a forward pass is given": (
         """
         class Bias(nn.Module):

@@ -61,6 +61,8 @@ _DEEPEST = 60
 _LOGICAL = (ast.BitAnd, ast.BitOr, ast.BitXor)
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow)
 _BRANCH_COST, _PRINT_COST = 45, 35
+_OF_TABLES = frozenset({"iloc", "loc", "iat"})
+"""What tables of pandas have, and no tensor."""
 _IN_PAIRS = {"values": 0, "indices": 1}
 """Parts of what `topk`, `sort` and `max` return."""
 _OF_PYTHON = frozenset({"int", "float", "bool", "str", "list", "tuple", "dict", "set"})
@@ -219,6 +221,8 @@ class Expressions(Frame):
         if attribute == "shape":
             return Size(Tensor().shape)
         if owner == ARRAY:
+            return ARRAY
+        if owner is UNKNOWN and attribute in _OF_TABLES:
             return ARRAY
         if owner is UNKNOWN and attribute == "grad":
             return LIKELY

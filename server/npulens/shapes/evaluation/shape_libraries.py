@@ -248,6 +248,11 @@ class Libraries(Indexing):
         name = call.name.removeprefix("new_")
         if name in ("tensor", "as_tensor", "from_numpy", "full", "asarray", "FloatTensor"):
             values = list(call.arguments[:1]) if name == "full" else []
+        elif name in ("linspace", "logspace"):
+            ends = [value for value in call.arguments[:2] if may_be_on_device(value)]
+            if ends:
+                self.host_reads(node, ends, message("shape.host-numbers"), _READ_COST)
+            values = [call.get(2, "steps") or UNKNOWN]
         else:
             values = [*call.arguments, *(v for k, v in call.keywords.items() if k == "size")]
         if any(isinstance(getattr(argument, "slice", None), ast.Slice) for argument in node.args):
