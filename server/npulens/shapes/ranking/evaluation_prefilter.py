@@ -35,7 +35,7 @@ _WORDS = (
     *("assert_close", "DataLoader(", "DataCollator", "pad_sequence(", "print(", " bool(", "(bool("),
     *("float(torch.", "int(torch.", "int(t)", "timestep[0]", "multi_apply(", "math.sqrt("),
     *("linspace(", ".data[0]", "add_scalar", "add_histogram(", "set_postfix(", "wandb.log("),
-    *("log_value(", "log_scalar(", "log_metric"),
+    *("log_value(", "log_scalar(", "log_metric", ".backward(", "mask]"),
 )
 """Of these one alone makes a function worth reading."""
 _COUNT = (
@@ -66,6 +66,10 @@ _JOINING = frozenset({"cat", "concat", "concatenate", "hstack", "vstack", "stack
 _JOINS = re.compile(r" = torch\.(?:cat|concat|concatenate|hstack|vstack|stack)\(\s*[\[(]\s*")
 _JOINED = re.compile(r"(?:\w{1,60}\.)?\w{1,60}(?:\[[\w.\"']{1,60}\])?\Z")
 """A name that something may be joined to: `x`, `self.x`, `x["key"]`."""
+_REGISTERED = re.compile(r"register_buffer\(\s{0,99}[\"'](\w{1,60})[\"']")
+_BEFORE_BUFFERS = ("if ", "while ", "assert ", "not ", "and ", "or ", "int(", "float(")
+_NO_VALUE = (" is ", ".shape", ".size(", ".device", ".dtype", ".numel(", ".dim(")
+"""What follows a buffer of which no value is read."""
 _LONGEST_FUNCTION = 20_000
 _MOST_LOOPS = 8
 _LOOP = re.compile(r"\n([ \t]*)(?:for|while|async for) ")
@@ -122,6 +126,7 @@ class Sources:
         if "interpolate(" in text:
             found += words.places("random.")
         found += self._growths()
+        found += self._buffers_read()
         found += (place for place in words.places("max(1") if _FLOOR.match(text, place))
         self._names: list[tuple[int, str]] = []
         for word in words.some_of(_REDUCTIONS):
@@ -163,6 +168,18 @@ class Sources:
                 if depth == 0:
                     return True
         return False
+
+    def _buffers_read(self) -> Iterator[int]:
+        """Where Python decides on a buffer of the class, or takes it for a number."""
+        if "register_buffer(" not in self._text:
+            return
+        for name in {found[1] for found in _REGISTERED.finditer(self._text)}:
+            for before in _BEFORE_BUFFERS:
+                part = f"{before}self.{name}"
+                for place in self._words.places(part):
+                    end = place + len(part)
+                    if not self._is_in_word(end) and not self._text.startswith(_NO_VALUE, end):
+                        yield place
 
     def _growths(self) -> Iterator[int]:
         """Where something is joined to itself: `x = torch.cat([x, y])`."""
