@@ -28,7 +28,8 @@ STEPS: dict[str, tuple[str, list[str]]] = {
         ["logger.info('%f at %d', loss, 3)"],
     ),
     "records of a run": (
-        "loss = F.mse_loss(guess, labels)\n    run.log({'loss': loss})\n    run.log({'rate': rate})",
+        "loss = F.mse_loss(guess, labels)\n    run.log({'loss': loss})\n"
+        "    run.log({'rate': rate})",
         ["{'loss': loss}"],
     ),
     "tokens as text": (

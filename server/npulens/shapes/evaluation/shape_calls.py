@@ -169,6 +169,9 @@ class Calls(Libraries):
 
     def _of_something(self, node: ast.Call, callee: ast.Attribute, value: Value) -> Value:
         """What a method returns of something that nobody knows."""
+        if callee.attr in KEEPING and self._is_module(callee.value):
+            self.applied(node, "")
+            return UNKNOWN  # the module itself
         if callee.attr in TENSOR_METHODS and (value is UNKNOWN or isinstance(value, Items)):
             on_host = isinstance(value, Items) and is_on_host(value.each)
             return self._of_tensor(node, callee, Tensor(on_host=on_host, is_sure=False))
@@ -406,10 +409,14 @@ class Calls(Libraries):
             result = self._in_turn(node, value, call) if value.parts else layer_result(value, call)
             self.uses(sources_of(result), node)
             return result
-        named = dotted_name(node.func) if value is UNKNOWN and call.arguments else None
-        if named is not None and ".".join((named.root, *named.path)) in self.modules:
+        if value is UNKNOWN and call.arguments and self._is_module(node.func):
             return LIKELY  # or several, or what has some
         return UNKNOWN
+
+    def _is_module(self, node: ast.expr) -> bool:
+        """Whether the function shows that a name is a module."""
+        named = dotted_name(node)
+        return named is not None and ".".join((named.root, *named.path)) in self.modules
 
     def _in_turn(self, node: ast.Call, layer: Layer, call: Applied) -> Value:
         """What the modules of a `Sequential` make of a tensor, some tensor if one is not known."""
