@@ -288,6 +288,7 @@ class Calls(Libraries):
     def _copied(self, node: ast.Call, name: str, value: Tensor, call: Applied) -> Value | None:
         """`to`, `cuda`, `cpu`: where the copy is."""
         if name in ("cuda", "npu"):
+            self.moved -= {getattr(getattr(node.func, "value", None), "id", "")}
             return value._replace(on_host=False)
         if name not in ("to", "cpu"):
             return None
