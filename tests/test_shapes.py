@@ -387,6 +387,7 @@ SILENT = {
                 torch.repeat_interleave(counts, output_size=total)
             ]
         """,
+    "masks-by-name": "def forward(x: Tensor, mask: Tensor) -> Tensor:\n    return x[mask]",
     "numbers-called-masks": """
         def forward(x: Tensor, mask: torch.LongTensor) -> Tensor:
             return x[mask]

@@ -109,10 +109,7 @@ class Indexing(Expressions):
             index = index.operand
         if _MASK.search(last_name(index)) is None:
             return False
-        value = self.read(index)
-        if not isinstance(value, Tensor):
-            return value is UNKNOWN
-        return not (value.kind or value.on_host or value.is_fixed)
+        return self.read(index) in (UNKNOWN, LIKELY)
 
     def _selected(self, node: ast.Subscript, *, is_sure: bool) -> Tensor:
         """What a mask selects of something that is not known."""
