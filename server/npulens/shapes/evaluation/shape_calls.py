@@ -71,6 +71,8 @@ _SHOWING = frozenset(
 )
 """What writes values for TensorBoard, progress bars and their like, which reads tensors."""
 _LOGGING = frozenset({"info", "warning", "error", "critical"})
+_WRITING = _SHOWING | _LOGGING | {"format", "log", "decode", "batch_decode"}
+"""Names of all methods that may write what they are given."""
 _PRINT_COST = 35
 _RECORDERS = frozenset(
     {"wandb.log", "swanlab.log", "mlflow.log_metric", "mlflow.log_metrics"}
@@ -140,7 +142,7 @@ class Calls(Libraries):
         if shown is not None:
             result = self._of_tensor(node, callee, shown)
             return unsure(result) if shown == LIKELY and shown is not value else result
-        text = self._as_text(node, callee)
+        text = self._as_text(node, callee) if callee.attr in _WRITING else None
         if text is not None:
             return text
         if value == ARRAY:

@@ -280,14 +280,18 @@ class Frame:
     def named(self, name: str) -> Value:
         """What a name or a dotted name of this function holds."""
         value = self.names.get(name, UNKNOWN)
-        if isinstance(value, Tensor) and not value.is_sure:
+        if value.__class__ is Tensor:
             # What a module returned may be several tensors; what is done with it tells.
-            return value._replace(is_sure=name in self.scalars or name in self.known)
-        if value in (UNKNOWN, ARRAY) and name in self.scalars:
+            if not value.is_sure and (name in self.scalars or name in self.known):
+                return value._replace(is_sure=True)
+            return value
+        if name in self.scalars and value in (UNKNOWN, ARRAY):
             return Tensor(SCALAR)
-        if value is UNKNOWN and name in self.known:
+        if value is not UNKNOWN:
+            return value
+        if name in self.known:
             return Tensor(on_host=name in self.moved)
-        return ARRAY if value is UNKNOWN and name in self.arrays else value
+        return ARRAY if name in self.arrays else UNKNOWN
 
     def closure(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> Closure:
         """A function that this one defines."""

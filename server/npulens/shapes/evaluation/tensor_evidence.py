@@ -69,6 +69,10 @@ _OF_ONE_TENSOR = frozenset(_TAKING_ONE.split())
 """Functions of PyTorch that take a tensor first, and nothing else there."""
 
 
+_SENDING = (ast.Call, ast.Tuple)
+"""What may be assigned to replace names by their copies on the device."""
+
+
 class Known(NamedTuple):
     """Names, also dotted ones, that a function shows to be something by what it does with them.
 
@@ -112,7 +116,7 @@ def known_names(node: ast.AST) -> Known:
                 scalars.add(dotted_name(_differentiated(part)))
                 if part.args:
                     engines.add(part)  # `engine.backward(loss)`
-        elif kind is ast.Assign:
+        elif kind is ast.Assign and part.value.__class__ in _SENDING:
             sent += _sent(part)
         elif kind is ast.Expr:
             moved.add(_moved_in_place(part))

@@ -35,7 +35,7 @@ def described(segment: Segment, definitions: Definitions) -> Iterator[Described]
         sends = not trains and sends_objects(text)
         calls = calls_in(lines.text[slice(*code_span(function.node, lines))])
         is_step = function.node.name == "step" and owner is not None and _is_optimizer(owner)
-        in_loop = trains and (".backward(" not in text or _trains_in_loop(text))
+        in_loop = trains and has_loop and (".backward(" not in text or _trains_in_loop(text))
         name = name_of(function)
         yield Described(name, calls, trains, is_module, sends, has_loop, is_step, in_loop)
     for node in segment.parsed.body:

@@ -179,12 +179,12 @@ class Sources:
         if "register_buffer(" not in self._text:
             return
         for name in {found[1] for found in _REGISTERED.finditer(self._text)}:
-            for before in _BEFORE_BUFFERS:
-                part = f"{before}self.{name}"
-                for place in self._words.places(part):
-                    end = place + len(part)
-                    if not self._is_in_word(end) and not self._text.startswith(_NO_VALUE, end):
-                        yield place
+            part = f"self.{name}"
+            for place in self._words.places(part):
+                end = place + len(part)
+                is_read = self._text.endswith(_BEFORE_BUFFERS, 0, place)
+                if is_read and not (self._is_in_word(end) or self._text.startswith(_NO_VALUE, end)):
+                    yield place
 
     def _differentiated(self) -> Iterator[tuple[int, str]]:
         """The names that backward passes begin at, which are tensors, in order of place."""
