@@ -138,6 +138,34 @@ def test_a_step_without_a_loop_around_its_backward_pass_is_training() -> None:
     assert _codes(STEP) == ["NPU802", "NPU805"]
 
 
+@pytest.mark.parametrize(
+    "begins",
+    [
+        "loss.backward()",
+        "(loss / 4).backward()",
+        "scaler.scale(loss).backward()",
+        "engine.backward(loss)",
+    ],
+)
+@pytest.mark.parametrize(
+    ("read", "expected"),
+    [
+        ("float(loss)", ["NPU805"]),
+        ("1 if loss > 2 else 0", ["NPU806"]),
+        ("f'{loss:.3f}'", ["NPU805"]),
+        ("logger.info('%f', loss)", ["NPU805"]),
+        ("loss.detach()", []),
+        ("float(lossless)", []),
+    ],
+)
+def test_readings_of_a_loss_are_looked_for(begins: str, read: str, expected: list[str]) -> None:
+    source = (
+        "def fit(model, data, optimizer, scaler, engine, logger, lossless):\n"
+        f"    loss = model(data.x)\n    {begins}\n    optimizer.step()\n    return {read}\n"
+    )
+    assert _codes(source) == expected
+
+
 def test_code_around_a_loop_that_trains_is_not() -> None:
     around = """
     def fit(model, loader, x: torch.Tensor):
