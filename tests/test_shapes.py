@@ -388,6 +388,10 @@ SILENT = {
             ]
         """,
     "masks-by-name": "def forward(x: Tensor, mask: Tensor) -> Tensor:\n    return x[mask]",
+    "numbers-called-masks": """
+        def forward(x: Tensor, mask: torch.LongTensor) -> Tensor:
+            return x[mask]
+        """,
     "no-growing-cache": """
         class Queue:
             def forward(self, keys: Tensor, caches: list) -> Tensor:

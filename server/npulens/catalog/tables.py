@@ -1,6 +1,6 @@
 """The catalogue: every rule and every table of symbols, ready to look things up in."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -351,6 +351,12 @@ class Catalogue:
     launch_names: Mapping[Place, EntryNames[LaunchEntry]] = field(init=False, compare=False)
     """The entries of `launch`, to be looked up by what they are about."""
 
+    tensor_methods: Mapping[str, OperatorEntry] = field(init=False, compare=False)
+    """The entries of `operators` that are methods of tensors, by the names of these."""
+
+    library_operators: Mapping[str, tuple[str, ...]] = field(init=False, compare=False)
+    """What follows a module or package in names of `operators` that are none of PyTorch."""
+
     _by_name: Mapping[str, Rule] = field(init=False)
 
     _prefixes: tuple[EnvironmentEntry, ...] = field(init=False)
@@ -365,6 +371,10 @@ class Catalogue:
         of_modules = {entry.symbol.rpartition(".")[0]: entry for entry in switches}
         of_modules = {name: entry for name, entry in of_modules.items() if "cud" in name}
         object.__setattr__(self, "switch_modules", of_modules)
+        named = ((name.rpartition(".")[2], entry) for name, entry in self.operators.items())
+        methods = {name: entry for name, entry in named if entry.method}
+        object.__setattr__(self, "tensor_methods", methods)
+        object.__setattr__(self, "library_operators", _below(self.operators))
         words = {"cuda", "nccl", "npu", "torch_npu", *self.methods, *self.environment}
         words |= CHECKED_WORDS
         words |= self.called_names
@@ -478,3 +488,15 @@ def _trigger(symbol: str) -> str:
         return parts[0]  # its names are common words, and the import has to be there
     rare = [word for word in ("cuda", "NCCL") if word in parts]
     return rare[0] if rare else max(parts, key=len)
+
+
+def _below(names: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """What follows each module or package in qualified names that are none of PyTorch."""
+    found: dict[str, tuple[str, ...]] = {}
+    for name in names:
+        parts = name.split(".")
+        if parts[0] != "torch":
+            for length in range(1, len(parts)):
+                module, rest = ".".join(parts[:length]), ".".join(parts[length:])
+                found[module] = (*found.get(module, ()), rest)
+    return found

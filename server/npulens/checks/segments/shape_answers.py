@@ -140,6 +140,7 @@ class Described(NamedTuple):
         is_step: It is the step of an optimizer.
         is_module: It is a method of a class with a `forward`.
         sends_objects: It sends objects as bytes, or over a group of the hosts.
+        loops_train: Its backward pass is in one of its loops, so what is around them is not.
         is_unused: It or its class will be removed, and nothing of the module calls it.
     """
 
@@ -150,6 +151,7 @@ class Described(NamedTuple):
     sends_objects: bool
     has_loop: bool = False
     is_step: bool = False
+    loops_train: bool = False
     is_unused: bool = False
 
 

@@ -48,7 +48,7 @@ from npulens.shapes.values.symbolic_dims import (
 from npulens.syntax.values import dotted_name, last_name
 
 _LOSS = re.compile(r"(?:\A|_)loss(?:\Z|_)", re.IGNORECASE)
-_MASK = re.compile(r"(?:\A|_)masks?\Z")
+_MASK = re.compile(r"(?:\A|_)masks?\Z|\A(?:is_)?valid\Z|\Ais_labell?ed\Z")
 _MASK_COST, _STORE_COST, _SIZE_COST, _READ_COST = 55, 30, 55, 40
 _OLD_COST = 100
 """It fails, and waits where it is repaired."""
@@ -107,8 +107,9 @@ class Indexing(Expressions):
         """Whether nothing is known of an index but a name that says that it is a mask."""
         if isinstance(index, ast.UnaryOp) and isinstance(index.op, ast.Invert):
             index = index.operand
-        named = _MASK.search(last_name(index)) is not None
-        return named and self.read(index) in (UNKNOWN, LIKELY)
+        if _MASK.search(last_name(index)) is None:
+            return False
+        return self.read(index) in (UNKNOWN, LIKELY)
 
     def _selected(self, node: ast.Subscript, *, is_sure: bool) -> Tensor:
         """What a mask selects of something that is not known."""
@@ -184,7 +185,7 @@ class Indexing(Expressions):
             cursor.add(ONE)
             return
         index = self.read(part)
-        if isinstance(index, Tensor):
+        if isinstance(index, Tensor) and (index.kind or not self._sounds_like_mask(part)):
             self._by_tensor(cursor, index, node, owner)
         elif isinstance(index, Items):
             number = ANY_LENGTH if index.elements is None else Dim(str(len(index.elements)))

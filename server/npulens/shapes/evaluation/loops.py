@@ -46,11 +46,19 @@ def reads_elements(
     ]
     if not read:
         return False
-    own = _names_in(loop.target)
+    own = _names_in(_elements(loop))
     for statement in inner_statements(loop.body):
         if isinstance(statement, ast.Assign) and not own.isdisjoint(_names_in(statement.value)):
             own |= _names_in(*statement.targets)
     return any(not own.isdisjoint(_names_in(node)) for node in read)
+
+
+def _elements(loop: ast.For | ast.AsyncFor) -> ast.expr:
+    """What a loop binds, without the number that `enumerate` counts."""
+    match loop.iter, loop.target:
+        case ast.Call(ast.Name("enumerate")), ast.Tuple([_, element]):
+            return element
+    return loop.target
 
 
 def _names_in(*nodes: ast.AST) -> set[str]:

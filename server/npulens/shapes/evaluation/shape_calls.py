@@ -2,6 +2,7 @@
 
 import ast
 
+from npulens.catalog.messages import message
 from npulens.checks.arguments import is_spread
 from npulens.graphs.definitions import ClassHere, FunctionHere
 from npulens.shapes.evaluation.builtins import BUILTINS
@@ -53,7 +54,7 @@ _NUMBERS = frozenset(
 )
 _OF_TENSORS_OR_ARRAYS = frozenset(
     {"item", "cpu", "mean", "sum", "max", "min", "std", "var", "norm", "argmax", "argmin"}
-    | {"any", "all", "unique", "nonzero"}
+    | {"any", "all", "unique", "nonzero", "clone"}
 )
 """What is called of tensors, and hardly of anything else but arrays."""
 _OF_MASKS = TENSOR_METHODS | {"float", "int", "double", "byte"}
@@ -69,18 +70,26 @@ _SHOWING = frozenset(
     | {"set_postfix", "log_value", "log_scalar", "log_metric", "log_metrics"}
 )
 """What writes values for TensorBoard, progress bars and their like, which reads tensors."""
+_LOGGING = frozenset({"info", "warning", "error", "critical"})
+_WRITING = _SHOWING | _LOGGING | {"format", "log", "decode", "batch_decode"}
+"""Names of all methods that may write what they are given."""
+_PRINT_COST = 35
 _RECORDERS = frozenset(
     {"wandb.log", "swanlab.log", "mlflow.log_metric", "mlflow.log_metrics"}
     | {"tensorboard_logger.log_value"}
 )
 """Functions of libraries that read values to keep them."""
-_LENGTHS_READ = frozenset({"split", "split_with_sizes", "repeat", "tile", "narrow"})
+_LENGTHS_READ = frozenset(
+    {"split", "split_with_sizes", "repeat", "tile", "narrow", "expand", "topk", "multinomial"}
+)
 """Methods of tensors that come to a length that may have been read from values."""
-_SIZES_READ = _LENGTHS_READ | {"view", "reshape", "expand", "unflatten"}
+_SIZES_READ = _LENGTHS_READ | {"view", "reshape", "unflatten"}
 """Those that read lengths from tensors that they are given for them."""
 _LISTS = frozenset(
     {"append", "extend", "insert", "copy", "pop", "index", "count", "remove", "sort"}
 )
+_OF_CONTAINERS = frozenset({"pop", "append", "extend", "items", "keys", "values", "get", "update"})
+"""Methods that lists and dictionaries have, which can be copied as well, and arrays lack."""
 _OF_TABLES = frozenset({"items", "keys", "values", "get", "pop", "update"})
 
 
@@ -133,11 +142,12 @@ class Calls(Libraries):
         if shown is not None:
             result = self._of_tensor(node, callee, shown)
             return unsure(result) if shown == LIKELY and shown is not value else result
-        if callee.attr in _SHOWING or _is_format(callee):
-            return self._shown(node)
+        text = self._as_text(node, callee) if callee.attr in _WRITING else None
+        if text is not None:
+            return text
         if value == ARRAY:
             self.applied(node, "")
-            return ARRAY
+            return UNKNOWN if callee.attr in _OF_CONTAINERS else ARRAY
         if isinstance(value, Items) and callee.attr in _LISTS:
             return self._of_list(node, callee, value)
         if isinstance(value, Size) and callee.attr == "numel":
@@ -151,6 +161,19 @@ class Calls(Libraries):
         method = self._method_of(getattr(value, "definition", None), callee.attr)
         if method is not None:
             return self._own(node, method)
+        if value is UNKNOWN and callee.attr == "tolist" and self._is_in_module():
+            return self._of_tensor(node, callee, LIKELY)
+        return self._of_something(node, callee, value)
+
+    def _is_in_module(self) -> bool:
+        """Whether this is a method of a class with a `forward`, which hardly has arrays."""
+        return self._method_of(self.function.owner, "forward") is not None
+
+    def _of_something(self, node: ast.Call, callee: ast.Attribute, value: Value) -> Value:
+        """What a method returns of something that nobody knows."""
+        if callee.attr in KEEPING and self._is_module(callee.value):
+            self.applied(node, "")
+            return UNKNOWN  # the module itself
         if callee.attr in TENSOR_METHODS and (value is UNKNOWN or isinstance(value, Items)):
             on_host = isinstance(value, Items) and is_on_host(value.each)
             return self._of_tensor(node, callee, Tensor(on_host=on_host, is_sure=False))
@@ -163,6 +186,25 @@ class Calls(Libraries):
             self.shown(argument)
         return FOREIGN
 
+    def _as_text(self, node: ast.Call, callee: ast.Attribute) -> Value | None:
+        """A method that writes what it is given, in text, a picture or a record of the run."""
+        if callee.attr in _SHOWING or _is_format(callee) or self._keeps_table(node, callee):
+            return self._shown(node)
+        if _is_filled_in(node, callee) or _turns_to_text(callee):
+            given = self.applied(node, "").arguments
+            self.host_reads(node, given, message("shape.stay"), _PRINT_COST)
+            return FOREIGN
+        return None
+
+    def _keeps_table(self, node: ast.Call, callee: ast.Attribute) -> bool:
+        """`run.log({"loss": loss})`, which reads tensors to keep them."""
+        match node.args:
+            case [ast.Dict(), *_]:
+                return callee.attr == "log"
+            case [ast.Name(name), *_]:
+                return callee.attr == "log" and isinstance(self.names.get(name), Table)
+        return False
+
     def _method_of(self, owner: ClassHere | None, name: str) -> FunctionHere | None:
         return None if owner is None else self.session.definitions.method(owner, name)
 
@@ -172,7 +214,8 @@ class Calls(Libraries):
         if name in _SIZED:
             call.arguments = self.as_sizes(node, call.arguments)
         if name in _SIZES_READ:
-            self.check_lengths(node, call, of_numbers=name in _LENGTHS_READ)
+            is_new = name in _LENGTHS_READ and (name != "expand" or not self._had_length(call))
+            self.check_lengths(node, call, of_numbers=is_new)
         if name in _OF_TABLES and not value.is_sure:
             return UNKNOWN
         if name in ("size", "numel", "nelement"):
@@ -200,6 +243,13 @@ class Calls(Libraries):
         if name == "type" and len(call.arguments) == 2:
             return value._replace(kind=kind_of_type(call.arguments[1]))
         return self._operated(node, callee, value, call)
+
+    def _had_length(self, call: Applied) -> bool:
+        """Whether a tensor was made before of a length that this one is expanded to."""
+        return any(
+            isinstance(each, Number) and not each.sources.isdisjoint(self.sized)
+            for each in call.arguments
+        )
 
     def _operated(
         self, node: ast.Call, callee: ast.Attribute, value: Tensor, call: Applied
@@ -240,6 +290,7 @@ class Calls(Libraries):
     def _copied(self, node: ast.Call, name: str, value: Tensor, call: Applied) -> Value | None:
         """`to`, `cuda`, `cpu`: where the copy is."""
         if name in ("cuda", "npu"):
+            self.moved -= {getattr(getattr(node.func, "value", None), "id", "")}
             return value._replace(on_host=False)
         if name not in ("to", "cpu"):
             return None
@@ -361,10 +412,14 @@ class Calls(Libraries):
             result = self._in_turn(node, value, call) if value.parts else layer_result(value, call)
             self.uses(sources_of(result), node)
             return result
-        named = dotted_name(node.func) if value is UNKNOWN and call.arguments else None
-        if named is not None and ".".join((named.root, *named.path)) in self.modules:
+        if value is UNKNOWN and call.arguments and self._is_module(node.func):
             return LIKELY  # or several, or what has some
         return UNKNOWN
+
+    def _is_module(self, node: ast.expr) -> bool:
+        """Whether the function shows that a name is a module."""
+        named = dotted_name(node)
+        return named is not None and ".".join((named.root, *named.path)) in self.modules
 
     def _in_turn(self, node: ast.Call, layer: Layer, call: Applied) -> Value:
         """What the modules of a `Sequential` make of a tensor, some tensor if one is not known."""
@@ -431,6 +486,22 @@ def _is_format(callee: ast.Attribute) -> bool:
     """`"...".format`."""
     is_text = isinstance(callee.value, ast.Constant) and isinstance(callee.value.value, str)
     return is_text and callee.attr == "format"
+
+
+def _is_filled_in(node: ast.Call, callee: ast.Attribute) -> bool:
+    """`logger.info("%f", loss)`."""
+    match node.args:
+        case [ast.Constant(str()), _, *_]:
+            return callee.attr in _LOGGING
+    return False
+
+
+def _turns_to_text(callee: ast.Attribute) -> bool:
+    """Whether a method of a tokenizer makes text of tokens; models have `decode`, too."""
+    if callee.attr == "batch_decode":
+        return True
+    name = dotted_name(callee.value) if callee.attr == "decode" else None
+    return name is not None and "tokenizer" in (name.path or (name.root,))[-1]
 
 
 def is_of_tensors(method: str) -> bool:

@@ -259,7 +259,10 @@ class Expressions(Frame):
     def operated(self, node: ast.BinOp | ast.AugAssign, first: Value, second: Value) -> Value:
         """What an arithmetic operator makes of two values."""
         if POSSIBLE_MASK in (first, second) and isinstance(node.op, _LOGICAL):
-            return POSSIBLE_MASK
+            other = second if first == POSSIBLE_MASK else first
+            if not (isinstance(other, Tensor) and other.kind == "bool"):
+                return POSSIBLE_MASK
+            return other._replace(shape=broadcast((other.shape, ANY_SHAPE)))
         if ARRAY in (first, second):
             return ARRAY
         if isinstance(first, Tensor) or isinstance(second, Tensor):

@@ -201,7 +201,8 @@ class Frame:
         self.with_parts = {name.partition(".")[0] for name in self.names if "." in name}
         """Names of which some attribute is known."""
         self.receiver = self.function.receiver
-        self.known, self.arrays, self.modules, self.scalars = known_names(self.function.node)
+        shown = known_names(self.function.node)
+        self.known, self.arrays, self.modules, self.scalars, self.moved = shown
         self.bound = set().union(*(scope.names for scope in self.function.scopes))
         """Names that this function and those around it bind."""
         self.module = module_of(self.function.scope)
@@ -211,6 +212,8 @@ class Frame:
         """What gave a name the size that it stands for; parameters have theirs from the caller."""
         self.rebound: set[str] = set()
         """Names that were bound: parameters among them are no longer those of the caller."""
+        self.sized: set[ast.AST] = set()
+        """What made numbers depend on data that tensors have been made as long as."""
         self.stale: set[str] = set()
         """Names that have come to hold another size, so that they stand for none any more."""
 
@@ -277,11 +280,18 @@ class Frame:
     def named(self, name: str) -> Value:
         """What a name or a dotted name of this function holds."""
         value = self.names.get(name, UNKNOWN)
-        if value is UNKNOWN and name in self.scalars:
+        if value.__class__ is Tensor:
+            # What a module returned may be several tensors; what is done with it tells.
+            if not value.is_sure and (name in self.scalars or name in self.known):
+                return value._replace(is_sure=True)
+            return value
+        if name in self.scalars and value in (UNKNOWN, ARRAY):
             return Tensor(SCALAR)
-        if value is UNKNOWN and name in self.known:
-            return Tensor()
-        return ARRAY if value is UNKNOWN and name in self.arrays else value
+        if value is not UNKNOWN:
+            return value
+        if name in self.known:
+            return Tensor(on_host=name in self.moved)
+        return ARRAY if name in self.arrays else UNKNOWN
 
     def closure(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> Closure:
         """A function that this one defines."""

@@ -40,6 +40,7 @@ from npulens.shapes.values.shape_values import (
     CONSTANT,
     FOREIGN,
     LIKELY,
+    POSSIBLE_MASK,
     UNKNOWN,
     Closure,
     Items,
@@ -88,6 +89,8 @@ class Libraries(Indexing):
         """What a function of a library returns, by its qualified name."""
         short = name.rpartition(".")[2]
         call = self.applied(node, short)
+        if name.startswith("torch.") and POSSIBLE_MASK in call.arguments:
+            call.arguments = [_as_mask(value) for value in call.arguments]
         entry = self.session.operators.get(name)
         if entry is not None and meets(entry, call):
             return self.source(node, name, call)
@@ -141,6 +144,8 @@ class Libraries(Indexing):
         if name in _NORMS:
             return Tensor(SCALAR, "float")
         kind = _CONSTRUCTORS.get(name)
+        if kind is not None and call.arguments:
+            self._elements_read(node, call.arguments[0])
         return UNKNOWN if kind is None else Tensor(kind=kind, on_host=True)
 
     def _by_pattern(self, node: ast.Call, call: Applied) -> Value:
@@ -200,6 +205,10 @@ class Libraries(Indexing):
             return made_like(call)
         if call.name in ("interpolate", "upsample"):
             self._size_read(node, call)
+        if call.name in ("topk", "multinomial", "split", "narrow", "tile"):
+            sizes = Applied(call.name, call.arguments[1:], call.keywords)
+            self.check_lengths(node, sizes, of_numbers=True)
+            call.arguments = [*call.arguments[:1], *sizes.arguments]
         return self.operator(node, call)
 
     def _size_read(self, node: ast.Call, call: Applied) -> None:
@@ -268,6 +277,7 @@ class Libraries(Indexing):
             self.host_reads(node, read, message("shape.host-numbers"), _READ_COST)
             call.arguments = [self._sized(value, CONSTANT) for value in call.arguments]
         elif read or from_values:
+            self.sized.update(*(each.sources for each in flat if isinstance(each, Number)))
             is_sure = any(map(on_device, read)) or self.are_sure(
                 frozenset().union(*(v.sources for v in flat if isinstance(v, Number)))
             )
@@ -367,3 +377,8 @@ class Libraries(Indexing):
             if keyword.arg in _SIZE_KEYWORDS:
                 keywords[keyword.arg] = self.as_size(keyword.value, keywords[keyword.arg])
         return Applied(name, arguments, keywords)
+
+
+def _as_mask(value: Value) -> Value:
+    """A comparison that PyTorch is given: a tensor."""
+    return Tensor(kind="bool") if value == POSSIBLE_MASK else value

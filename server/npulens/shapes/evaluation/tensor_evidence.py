@@ -69,6 +69,10 @@ _OF_ONE_TENSOR = frozenset(_TAKING_ONE.split())
 """Functions of PyTorch that take a tensor first, and nothing else there."""
 
 
+_SENDING = (ast.Call, ast.Tuple)
+"""What may be assigned to replace names by their copies on the device."""
+
+
 class Known(NamedTuple):
     """Names, also dotted ones, that a function shows to be something by what it does with them.
 
@@ -78,12 +82,14 @@ class Known(NamedTuple):
         arrays: It calls what arrays have and tensors lack.
         modules: It calls what modules have and tensors lack, such as `eval()`.
         scalars: A backward pass begins at them, so they are tensors of one element.
+        moved: It moves them to the device itself, so before that they are on the host.
     """
 
     tensors: frozenset[str]
     arrays: frozenset[str]
     modules: frozenset[str]
     scalars: frozenset[str]
+    moved: frozenset[str]
 
 
 @once_by_node
@@ -95,6 +101,7 @@ def known_names(node: ast.AST) -> Known:
     own: list[tuple[Comprehension | ast.Lambda, frozenset[str]]] = []
     engines: set[ast.AST] = set()
     scalars: set[Name | None] = set()
+    sent: list[str] = []
     part: Any
     for part in inner_nodes(node):
         kind = part.__class__  # this loop sees every node of a function
@@ -109,6 +116,8 @@ def known_names(node: ast.AST) -> Known:
                 scalars.add(dotted_name(_differentiated(part)))
                 if part.args:
                     engines.add(part)  # `engine.backward(loss)`
+        elif kind is ast.Assign and part.value.__class__ in _SENDING:
+            sent += _sent(part)
         elif kind is ast.Expr:
             moved.add(_moved_in_place(part))
         elif kind in _WITH_OWN_NAMES and part is not node:
@@ -127,7 +136,8 @@ def known_names(node: ast.AST) -> Known:
     both = {name for name in both if name.root not in lent and (name.path or name.root != "self")}
     arrays = {getattr(owner, "id", "") for owner in owners.get("array", [])} - {""}
     known = _written({*found.values(), *both} - modules)
-    return Known(known, frozenset(arrays), _written(modules), _written(scalars))
+    to_device = frozenset(sent) & known
+    return Known(known, frozenset(arrays), _written(modules), _written(scalars), to_device)
 
 
 def _named(nodes: list[ast.expr]) -> set[Name]:
@@ -144,6 +154,26 @@ def _moved_in_place(node: Any) -> Name | None:
         case ast.Call(ast.Attribute(owner, "cuda" | "npu" | "to" | "half" | "float" | "cpu")):
             return dotted_name(owner)
     return None
+
+
+def _sent(node: Any) -> list[str]:
+    """Names that an assignment replaces by their copies on the device: `x = x.cuda()`."""
+    found = []
+    for target in node.targets:
+        pairs = [(target, node.value)]
+        if target.__class__ is ast.Tuple and node.value.__class__ is ast.Tuple:
+            pairs = list(zip(target.elts, node.value.elts, strict=False))
+        for name, value in pairs:
+            match value:
+                case ast.Call(ast.Attribute(ast.Name(moved), "cuda" | "npu")):
+                    is_sent = True
+                case ast.Call(ast.Attribute(ast.Name(moved), "to"), arguments):
+                    is_sent = any(map(_is_accelerator, arguments))
+                case _:
+                    continue
+            if is_sent and getattr(name, "id", "") == moved:
+                found.append(moved)
+    return found
 
 
 def _differentiated(call: Any) -> ast.expr:

@@ -32,11 +32,11 @@ def layer_result(layer: Layer, call: Applied) -> Value:
     name = layer.name.rpartition(".")[2]
     if call.first is UNKNOWN and _TAKING_TENSORS.fullmatch(name) is not None:
         call.arguments = [LIKELY, *call.arguments[1:]]
+    if name.endswith("Loss") and (call.first is UNKNOWN or isinstance(call.first, Tensor)):
+        return call.result(SCALAR, "float")
     if not isinstance(call.first, Tensor):
         return UNKNOWN
     shape = call.shape
-    if name.endswith("Loss"):
-        return call.result(SCALAR, "float")
     size = Dim(layer.size)
     if name == "Linear":
         return call.result(with_last(shape, size), "float")

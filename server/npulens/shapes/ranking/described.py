@@ -35,11 +35,30 @@ def described(segment: Segment, definitions: Definitions) -> Iterator[Described]
         sends = not trains and sends_objects(text)
         calls = calls_in(lines.text[slice(*code_span(function.node, lines))])
         is_step = function.node.name == "step" and owner is not None and _is_optimizer(owner)
-        yield Described(name_of(function), calls, trains, is_module, sends, has_loop, is_step)
+        in_loop = trains and has_loop and (".backward(" not in text or _trains_in_loop(text))
+        name = name_of(function)
+        yield Described(name, calls, trains, is_module, sends, has_loop, is_step, in_loop)
     for node in segment.parsed.body:
         text = text_of(node, lines) if isinstance(node, Block) else ""
         if ".backward(" in text and _UPDATES.search(text) is not None:
-            yield Described(MODULE, calls_in(text), True, False, False, has_loop=True)
+            calls = calls_in(text)
+            yield Described(MODULE, calls, True, False, False, has_loop=True, loops_train=True)
+
+
+def _trains_in_loop(text: str) -> bool:
+    """Whether a backward pass is in a loop of its function, by how far lines are indented."""
+    around: list[tuple[int, bool]] = []
+    for line in text.splitlines():
+        code = line.lstrip()
+        if not code or code[0] in "#)]}":
+            continue
+        indent = len(line) - len(code)
+        while around and around[-1][0] >= indent:
+            around.pop()
+        if ".backward(" in code and any(is_loop for _, is_loop in around):
+            return True
+        around.append((indent, code.startswith(("for ", "while "))))
+    return False
 
 
 def _sets_training(text: str) -> bool:

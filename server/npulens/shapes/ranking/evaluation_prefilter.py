@@ -35,7 +35,7 @@ _WORDS = (
     *("assert_close", "DataLoader(", "DataCollator", "pad_sequence(", "print(", " bool(", "(bool("),
     *("float(torch.", "int(torch.", "int(t)", "timestep[0]", "multi_apply(", "math.sqrt("),
     *("linspace(", ".data[0]", "add_scalar", "add_histogram(", "set_postfix(", "wandb.log("),
-    *("log_value(", "log_scalar(", "log_metric"),
+    *("log_value(", "log_scalar(", "log_metric", "mask]"),
 )
 """Of these one alone makes a function worth reading."""
 _COUNT = (
@@ -66,9 +66,17 @@ _JOINING = frozenset({"cat", "concat", "concatenate", "hstack", "vstack", "stack
 _JOINS = re.compile(r" = torch\.(?:cat|concat|concatenate|hstack|vstack|stack)\(\s*[\[(]\s*")
 _JOINED = re.compile(r"(?:\w{1,60}\.)?\w{1,60}(?:\[[\w.\"']{1,60}\])?\Z")
 """A name that something may be joined to: `x`, `self.x`, `x["key"]`."""
+_REGISTERED = re.compile(r"register_buffer\(\s{0,99}[\"'](\w{1,60})[\"']")
+_BEFORE_BUFFERS = ("if ", "while ", "assert ", "not ", "and ", "or ", "int(", "float(")
+_NO_VALUE = (" is ", ".shape", ".size(", ".device", ".dtype", ".numel(", ".dim(")
+"""What follows a buffer of which no value is read."""
 _LONGEST_FUNCTION = 20_000
 _MOST_LOOPS = 8
 _LOOP = re.compile(r"\n([ \t]*)(?:for|while|async for) ")
+_DIFFERENTIATED = re.compile(r"([\w.]{1,60})(?:\)| [*/] [\w.]{1,60}\))?\Z")
+"""Where a backward pass begins: `loss`, `scaler.scale(loss)`, `(loss / steps)`."""
+_GIVEN = re.compile(r"[\w.]{1,60}(?=[,)])")
+"""What an engine is given for that."""
 _FLOOR = re.compile(r"max\(1(?:\.0)?,\s{0,99}[\w.()\[\], ]{0,200}\.sum\(")
 """`max(1, mask.sum())`, which Python decides on."""
 _REDUCTIONS = (
@@ -122,6 +130,7 @@ class Sources:
         if "interpolate(" in text:
             found += words.places("random.")
         found += self._growths()
+        found += self._buffers_read()
         found += (place for place in words.places("max(1") if _FLOOR.match(text, place))
         self._names: list[tuple[int, str]] = []
         for word in words.some_of(_REDUCTIONS):
@@ -136,6 +145,7 @@ class Sources:
                 elif assigned is not None:
                     self._names.append((place, assigned[1]))
         self._names.sort()
+        self._losses = list(self._differentiated())
         self._masks: list[tuple[int, str]] = []
         if "[" in text:
             found += (place for word in words.some_of(_INLINE) for place in words.places(word))
@@ -163,6 +173,28 @@ class Sources:
                 if depth == 0:
                     return True
         return False
+
+    def _buffers_read(self) -> Iterator[int]:
+        """Where Python decides on a buffer of the class, or takes it for a number."""
+        if "register_buffer(" not in self._text:
+            return
+        for name in {found[1] for found in _REGISTERED.finditer(self._text)}:
+            part = f"self.{name}"
+            for place in self._words.places(part):
+                end = place + len(part)
+                is_read = self._text.endswith(_BEFORE_BUFFERS, 0, place)
+                if is_read and not (self._is_in_word(end) or self._text.startswith(_NO_VALUE, end)):
+                    yield place
+
+    def _differentiated(self) -> Iterator[tuple[int, str]]:
+        """The names that backward passes begin at, which are tensors, in order of place."""
+        word = ".backward("
+        for place in self._words.places(word):
+            found = _GIVEN.match(self._text, place + len(word))
+            if found is None:
+                found = _DIFFERENTIATED.search(self._line(place))
+            if found is not None:
+                yield place, found[found.lastindex or 0]
 
     def _growths(self) -> Iterator[int]:
         """Where something is joined to itself: `x = torch.cat([x, y])`."""
@@ -196,14 +228,18 @@ class Sources:
 
     @property
     def is_empty(self) -> bool:
-        return not (self._places or self._masks or self._names)
+        return not (self._places or self._masks or self._names or self._losses)
 
     def has_some(self, start: int, end: int) -> bool:
         """Whether there is one between two offsets, or a mask that something is indexed by."""
         first = bisect_left(self._places, start)
         if first < len(self._places) and self._places[first] < end:
             return True
-        kinds = ((self._masks, _indices), (self._names, _decisions))
+        kinds = (
+            (self._masks, _indices),
+            (self._names, _decisions),
+            (self._losses, _loss_readings),
+        )
         return any(self._uses(names, parts_of, start, end) for names, parts_of in kinds)
 
     def _uses(
@@ -319,6 +355,11 @@ def _decisions(name: str) -> tuple[str, ...]:
     lengths = (f", {name}", f"({name}") if _LENGTH.search(name) is not None else ()
     taken = (f": {name}", f":{name}", f"range({name}", f"int({name})", f"float({name})")
     return (*words, *lengths, *taken)
+
+
+def _loss_readings(name: str) -> tuple[str, ...]:
+    """How Python decides on a loss, takes it for a number or writes it into text."""
+    return (*_decisions(name), f"{{{name}", f", {name})")
 
 
 def indexing_parameter(node: Function, text: str) -> bool:

@@ -231,12 +231,11 @@ class Hotspots:
         )
 
     def _session(self) -> Session:
-        operators = self._module.catalogue.operators
-        named = ((name.rpartition(".")[2], entry) for name, entry in operators.items())
+        catalogue = self._module.catalogue
         return Session(
             self._module.definitions.all,
-            operators,
-            {name: entry for name, entry in named if entry.method},
+            catalogue.operators,
+            catalogue.tensor_methods,
             Recorder(notes_names=not self._reported_only),
             self._elsewhere,
             self._check_cancelled,

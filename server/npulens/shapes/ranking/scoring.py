@@ -155,16 +155,18 @@ def reaches(functions: Iterable[Described], leaving: Iterable[str] = ()) -> Mapp
         by = callers[name.rpartition(".")[2]] - {name}
         is_called_cold = bool(by) and by <= cold and not name.endswith(_ANYONES)
         is_cold = name in cold or (is_called_cold and name not in hot)
-        in_loops = function.trains and not _is_hot_name(function)
+        in_loops = function.loops_train and not _is_hot_name(function)
         found[name] = Reach(name in hot, is_cold, in_loops, function.is_unused)
     return found
 
 
 def _with_loops_that_train(functions: list[Described]) -> list[Described]:
     """The functions, of which those train whose loops call a step of training."""
-    steps = {f.name.rpartition(".")[2] for f in functions if f.trains and not f.has_loop}
+    steps = {f.name.rpartition(".")[2] for f in functions if f.trains and not f.loops_train}
     return [
-        f._replace(trains=True) if f.has_loop and not steps.isdisjoint(f.calls) else f
+        f._replace(trains=True, loops_train=True)
+        if f.has_loop and not f.trains and not steps.isdisjoint(f.calls)
+        else f
         for f in functions
     ]
 
@@ -178,7 +180,7 @@ def _spread(
     reached, pending = set(start), list(start)
     while pending:
         caller = by_name[pending.pop()]
-        around_loop = caller.trains and not _is_hot_name(caller)
+        around_loop = caller.loops_train and not _is_hot_name(caller)
         for called in caller.calls:
             for function in by_last.get(called, ()):
                 if around_loop and _is_start(function.name):

@@ -106,25 +106,24 @@ class Candidates:
 
     def _other_names(self, segment: Segment) -> Iterator[str]:
         """Other names under which operators of the tables or functions of modules are imported."""
+        catalogue = self._module.catalogue
         for name, bindings in segment.bindings.names.items():
             for binding in bindings:
                 value = binding.value
                 qualified = value.qualified if isinstance(value, Imported) else ""
-                is_other = not qualified.endswith(f".{name}") or qualified in self._of_libraries
-                if is_other and qualified in self._module.catalogue.operators:
-                    yield name
-                    continue
-                start = f"{qualified}."
-                operators = (each for each in self._of_libraries if each.startswith(start))
-                yield from (rf"{name}\.{each.removeprefix(start)}" for each in operators)
+                if qualified in catalogue.operators:
+                    is_of_pytorch = qualified.startswith("torch.")
+                    if not (is_of_pytorch and qualified.endswith(f".{name}")):
+                        yield name
+                        continue
+                for rest in catalogue.library_operators.get(qualified, ()):
+                    if self._is_named(rest.rpartition(".")[2]):
+                        yield rf"{name}\.{rest}"
                 if qualified and not self._elsewhere.is_empty:
                     yield from self._of_other_modules(name, qualified)
 
-    @cached_property
-    def _of_libraries(self) -> frozenset[str]:
-        """The operators of the tables that are none of PyTorch itself."""
-        operators = self._module.catalogue.operators
-        return frozenset(name for name in operators if not name.startswith("torch."))
+    def _is_named(self, word: str) -> bool:
+        return any(word in segment.words.identifiers for segment in self._module.segments)
 
     def _of_other_modules(self, name: str, qualified: str) -> Iterator[str]:
         """How functions of other modules are called whose results depend on data."""
