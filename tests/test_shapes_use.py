@@ -195,3 +195,37 @@ def test_a_counter_reads_no_element(head: str, read: str, expected: int) -> None
     """
     ranked = analyze_shapes(Document("m.py", HEAD + code(snippet)), CATALOGUE).ranked
     assert [each.hotspot.symbol for each in ranked].count("rows") == expected
+
+
+DISPATCHER = code(
+    """
+    import torch
+    from torch import nn
+
+
+    class Dispatcher:
+        def __init__(self, gates):
+            self.rows = torch.nonzero(gates)
+            self.sizes = (gates > 0).sum(0).tolist()
+
+
+    class Experts(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.gate = nn.Linear(width, 4)
+            MADE
+
+        def forward(self, x):
+            gates = torch.softmax(self.gate(x), -1)
+            return IN_FORWARD
+    """
+)
+
+
+@pytest.mark.parametrize(("made", "in_forward"), [(False, True), (True, False)])
+def test_what_a_forward_pass_makes_anew_is_no_start_up(made: bool, in_forward: bool) -> None:
+    source = DISPATCHER.replace("MADE", "self.d = Dispatcher(torch.ones(3))" if made else "pass")
+    source = source.replace("IN_FORWARD", "Dispatcher(gates).rows" if in_forward else "gates")
+    found = analyze(Document("m.py", source), CATALOGUE, Target())
+    assert {"NPU801", "NPU805"} <= {f.rule.code for f in found} or not in_forward
+    assert in_forward or not found

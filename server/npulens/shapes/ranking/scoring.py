@@ -143,6 +143,9 @@ def reaches(functions: Iterable[Described], leaving: Iterable[str] = ()) -> Mapp
     for function in known:
         by_last[function.name.rpartition(".")[2]].append(function)
     by_name = {function.name: function for function in known}
+    for made, constructor in _made_in_forward(known, by_name):
+        by_last[made].append(constructor)
+        cold.discard(constructor.name)
     hot = _spread(hot, by_last, by_name, cold)
     cold |= {f.name for f in known if _is_late(f.name)} - hot
     callers: defaultdict[str, set[str]] = defaultdict(set)
@@ -158,6 +161,21 @@ def reaches(functions: Iterable[Described], leaving: Iterable[str] = ()) -> Mapp
         in_loops = function.loops_train and not _is_hot_name(function)
         found[name] = Reach(name in hot, is_cold, in_loops, function.is_unused)
     return found
+
+
+def _made_in_forward(
+    functions: list[Described], by_name: Mapping[str, Described]
+) -> Iterator[tuple[str, Described]]:
+    """Classes that a forward pass makes anew in each step, with their constructors.
+
+    Such as a dispatcher of tokens to experts; layers are made once.
+    """
+    for function in functions:
+        if function.name.rpartition(".")[2] == "forward":
+            for called in function.calls:
+                constructor = by_name.get(f"{called}.__init__")
+                if constructor is not None and not constructor.is_module:
+                    yield called, constructor
 
 
 def _with_loops_that_train(functions: list[Described]) -> list[Described]:
