@@ -149,7 +149,7 @@ LOOK_ALIKES = [
     "def f(q):\n    if q.device.type == ⟦NPU111:'cuda'⟧:\n        q = q.half()\n    return q",
     "def check(self):\n    if not is_torch_available():\n        raise ImportError('torch')\n"
     "    if not ⟦NPU101:torch.cuda.is_available⟧():\n        raise RuntimeError('no GPU')",
-    "def run(self):\n    if not is_flute_available():\n        raise ImportError('flute')\n"
+    "def run(self):\n    if not is_fiddle_available():\n        raise ImportError('fiddle')\n"
     "    ⟦NPU101:torch.cuda.synchronize⟧()",
     "class A:\n    hip = torch.version.hip\n    def f(self):\n        ⟦NPU101:torch.cuda.init⟧()\n"
     "        return ⟦NPU112:torch.version.cuda⟧",
@@ -207,7 +207,7 @@ LOOK_ALIKES = [
     "    nvml.nvmlInit()",
     "stream = torch.Stream() if new else ⟦NPU101:torch.cuda.Stream⟧()",
     # a library of which nothing is known may be there
-    "def check(self):\n    if not is_flute_available():\n        raise ImportError('flute')\n"
+    "def check(self):\n    if not is_fiddle_available():\n        raise ImportError('fiddle')\n"
     "    if not ⟦NPU101:torch.cuda.is_available⟧():\n        raise RuntimeError('no GPU')",
 ]
 

@@ -3,6 +3,7 @@
 import pytest
 
 from helpers import AGNOSTIC, SHIM, bug, check, code, findings, fixed, marks, unmarked
+from npulens.catalog.model import Severity
 
 # Every snippet stands behind `import torch`; unless marked, nothing in it is a finding.
 WORDS = [
@@ -52,14 +53,11 @@ WORDS = [
     "requires = ['torch+cuda']",
     "source = '''#include <cuda.h>\nc10::cuda::getCurrentCUDAStream(); x.cuda(); \"cuda:0\"'''",
     "device_source = 'c10::cuda::CUDAStream s = torch.cuda.x;'",
-    "cmd = ['nvcc', '-x', 'cu', 'cuda']",
     "s = 'torch.cuda on cuda:0'",
     "s = 'see torch.cuda.FloatTensor'",
     "d = {'torch.cuda.synchronize()': 3}",
     "x.to('CUDA graphs')",
     # a word, where no device is meant
-    "name = 'cuda'",
-    "tag = 'cuda' if x else ''",
     "x['cuda']",
     "opts = {'cuda': True}",
     "opts = {'cuda': True}\nrun(**opts)",
@@ -68,11 +66,7 @@ WORDS = [
     "getattr(args, 'cuda', False)",
     "hasattr(args, 'cuda')",
     "setattr(args, 'cuda', True)",
-    "'cuda' in args",
-    "if name == 'cuda': pass",
-    "f(name='cuda')",
-    "x.append('cuda')",
-    "kinds = ['cuda', 'rocm']",
+    "'cuda' in args and args['cuda']",
     "parser.add_argument('--cuda', action='store_true')",
     "parser.add_argument('--no-cuda', action='store_true', default=False)",
     "parser.add_argument('--use-device', action='store_true')\nif args.cuda: pass",
@@ -124,6 +118,27 @@ WORDS = [
     "d[key] = value",
     "parser.set_defaults(func=cmd)",
 ]
+
+
+# Nothing shows what these mean: they are asked about, and no command changes them.
+ASKED = [
+    "cmd = ['nvcc', '-x', 'cu', ⟦NPU110:'cuda'⟧]",
+    "name = ⟦NPU110:'cuda'⟧",
+    "tag = ⟦NPU110:'cuda'⟧ if x else ''",
+    "⟦NPU110:'cuda'⟧ in args",
+    "if name == ⟦NPU110:'cuda'⟧: pass",
+    "f(name=⟦NPU110:'cuda'⟧)",
+    "x.append(⟦NPU110:'cuda'⟧)",
+    "kernel(mutates_args=(), device_types=⟦NPU110:'cuda'⟧)",
+    "kinds = [⟦NPU110:'cuda'⟧, 'rocm']",
+]
+
+
+@pytest.mark.parametrize("snippet", ASKED)
+def test_what_may_be_a_device_is_asked_and_left(snippet: str) -> None:
+    source = check(f"import torch\n{snippet}\n")
+    assert {f.effective_severity for f in findings(source)} == {Severity.INFO}
+    assert fixed(source) == fixed(source, AGNOSTIC) == source
 
 
 @pytest.mark.parametrize("snippet", WORDS)
@@ -358,7 +373,6 @@ PORTED = [
     "def is_flash_attn_available():\n    return found('flash_attn') and torch.cuda.is_available()",
     "try:\n    import ⟦NPU613:causal_conv1d⟧\nexcept ImportError:\n    causal_conv1d = None\n"
     "fast = causal_conv1d is not None and 'cuda' in x.device.type",
-    "kernel(mutates_args=(), device_types='cuda')",
     "same = device_type in ['cuda', 'rocm']",
     "mod = getattr(torch, device_type, torch.cuda)",
     "try:\n    import torch_npu  # noqa: F401\n    d = 'npu'\nexcept ImportError:\n    d = 'cuda'",

@@ -42,7 +42,7 @@ CASES = {
     "a-way-without-a-library": """
         def forward(x: Tensor) -> Tensor:
             try:
-                from kernels import select
+                from chosen import select
 
                 return select(x)
             except ImportError:

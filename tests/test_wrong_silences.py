@@ -26,10 +26,10 @@ from helpers import check
         "def f():\n    try:\n        g()\n    except RuntimeError as error:\n"
         "        text = str(error)\n        if ⟦NPU111:'cuda'⟧ in text or 'cudnn' in text:\n"
         "            return\n        return ⟦NPU111:'CUDA'⟧ in str(error)\n",
-        "def f(text):\n    return 'cuda' in text\n",
+        "def f(text):\n    return ⟦NPU110:'cuda'⟧ in text\n",
         # a device by its key
         "def f(settings):\n    return settings.get('device') == ⟦NPU111:'cuda'⟧\n",
-        "def f(settings):\n    return settings.get('maker') == 'cuda'\n",
+        "def f(settings):\n    return settings.get('maker') == ⟦NPU110:'cuda'⟧\n",
     ],
 )
 def test_found(snippet: str) -> None:

@@ -409,19 +409,20 @@ def report_likely(
     context: Context,
     note: LocalizedText | None = None,
     *,
-    is_patched: bool = True,
+    is_device: bool = True,
 ) -> None:
     """Report the word as information, where it means a device very likely or for some only.
 
     If no note is given, it says that the receiver is not known. What is not even known to be a
-    device is not patched by `transfer_to_npu` either.
+    device is not patched by `transfer_to_npu` either, and no command replaces it.
     """
     if not _matches(word.literal, node):
         return
     rule = context.catalogue.required(word.rule)
     note = note or message("check.unknown-receiver")
-    finding = _Finding(word, rule, Applicability.UNSAFE, note, severity=Severity.INFO)
-    _report(node, finding, scope, context, context.by_shim(is_patched))
+    applicability = Applicability.UNSAFE if is_device else Applicability.MANUAL
+    finding = _Finding(word, rule, applicability, note, severity=Severity.INFO)
+    _report(node, finding, scope, context, context.by_shim(is_device))
 
 
 @dataclass(frozen=True, slots=True)

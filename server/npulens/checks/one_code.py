@@ -80,7 +80,9 @@ def _counterpart(finding: Finding) -> str:
 def is_about_devices(finding: Finding) -> bool:
     """Whether a finding is about what such a fix writes."""
     is_of_cuda = finding.arguments.get("symbol", "").startswith((CUDA, ACTIVITY))
-    return (finding.rule.family in _FAMILIES or is_of_cuda) and not finding.rule.any_device
+    is_asked = finding.note == message("check.unknown-word")  # it may be no device at all
+    is_of_family = finding.rule.family in _FAMILIES or is_of_cuda
+    return is_of_family and not finding.rule.any_device and not is_asked
 
 
 def _fix(written: Rewriting, ours: Sequence[Finding], module: WholeModule) -> Fix:

@@ -17,6 +17,8 @@ _LONGEST_NAME = 80
 _LOOKED_UP = re.compile(
     r"\b(\w+)(?:\[|\.get\()(?:\w+\.)*\w*device\w*(?:\.type)?[\],)]", re.IGNORECASE
 )
+_ACCELERATOR = re.compile(r"(?m)^[ \t]*(?:\w+\.)*(\w+)[ \t]*=[^\n]*\bcurrent_accelerator\(")
+_NONE: frozenset[str] = frozenset()
 _WORD = r"[\"'](?:[\w.-]*)[\"']"
 _COMPARED_WITH = re.compile(rf"\b(\w+)(?:\(\))? [=!]= ({_WORD})")
 _CHOSEN_FROM = re.compile(
@@ -114,6 +116,12 @@ class DeviceUses:
     def device_tables(self) -> frozenset[str]:
         """Names of what a device is looked up in: `KERNELS[device.type]`."""
         return frozenset(_LOOKED_UP.findall(self._words.text))
+
+    @cached_property
+    def accelerator_names(self) -> frozenset[str]:
+        """Names that are given the type of the accelerator that is there."""
+        text = self._words.text
+        return frozenset(_ACCELERATOR.findall(text)) if "current_accelerator(" in text else _NONE
 
     @cached_property
     def own_names(self) -> frozenset[str]:

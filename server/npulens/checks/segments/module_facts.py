@@ -97,6 +97,7 @@ class ModuleFacts:
         backend_types: Names of `Literal[...]` types with backends, which callers rely on.
         own_names: Names that are given words which are no devices, too.
         device_tables: Names of tables in which a device is looked up.
+        accelerator_names: Names that are given the type of the accelerator that is there.
         imports_torch: The module imports torch at module level.
         imports_torch_npu: It imports torch_npu, or something from it, at module level.
         aliases: Names that represent something a table may know.
@@ -113,6 +114,7 @@ class ModuleFacts:
     backend_types: frozenset[str]
     own_names: frozenset[str]
     device_tables: frozenset[str]
+    accelerator_names: frozenset[str]
     imports_torch: bool
     imports_torch_npu: bool
     aliases: frozenset[str]
@@ -149,6 +151,7 @@ def module_facts(
         backend_types=_union(s.device_uses.backend_types for s in with_backends),
         own_names=_union(s.device_uses.own_names for s in _with_words(segments)),
         device_tables=_union(s.device_uses.device_tables for s in with_devices),
+        accelerator_names=_union(s.device_uses.accelerator_names for s in with_devices),
         imports_torch=any(s.imports.torch is not None for s in segments),
         imports_torch_npu=any(s.imports.has_plugin for s in segments),
         aliases=_aliases(segments, triggers),

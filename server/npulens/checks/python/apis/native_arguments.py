@@ -31,7 +31,7 @@ def argument_breaking(limit: NativeLimit, call: ast.Call) -> ast.expr | None:
 
 def _is_about_nothing(call: ast.Call) -> bool:
     """`fork_rng(devices=[])`: whatever would be missing, it is for no device."""
-    given = (*call.args, *(keyword.value for keyword in call.keywords))
+    given = [keyword.value for keyword in call.keywords if keyword.arg == "devices"]
     return any(isinstance(each, (ast.List, ast.Tuple)) and not each.elts for each in given)
 
 

@@ -26,6 +26,8 @@ _OF_ATTRIBUTES = frozenset({"getattr", "hasattr", "setattr", "delattr"})
 _OF_PATHS = frozenset({"join", "pjoin", "joinpath", "Path", "PurePath", "PosixPath"})
 _SAVED_GRAPH = "findAllNodes("
 """What asks a graph of TorchScript, in which devices are written as they were when it was made."""
+_SHOWN = frozenset({("parametrize", "ids")})
+"""What pytest calls its cases."""
 _MEGATRONS = "distributed_backend"
 _MEMBERSHIP = (ast.In, ast.NotIn)
 _DISPLAYS = (ast.List, ast.Tuple, ast.Set)
@@ -83,14 +85,16 @@ def call(node: ast.Call, scope: Scope, context: Context) -> None:
         _settle_words(node.args[1:2], "own-word", context)
     elif name in _OF_PATHS:
         _settle_words(node.args, "own-word", context)
+    elif name == "getLogger":
+        _settle_words(node.args, "text", context)
     elif name == "startswith" and _SAVED_GRAPH in context.function_text(scope):
         _settle_words(node.args, "no-effect", context)
     for argument in node.args:
         if isinstance(argument, _DISPLAYS):
             _alternatives(argument, context)
     for keyword in node.keywords:
-        if name == "parametrize" and keyword.arg == "ids":  # what pytest calls the cases
-            context.settle_all(nodes_below(keyword.value), "text")
+        if (name, keyword.arg) in _SHOWN or keyword.arg == "metavar":
+            context.settle_all((keyword.value, *nodes_below(keyword.value)), "text")
         _value(keyword.arg or "", keyword.value, context)
 
 
@@ -127,7 +131,10 @@ def assignment(node: ast.Assign | ast.AnnAssign, scope: Scope, context: Context)
     if node.value is None:
         return
     for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-        _value(last_identifier(target) or "", node.value, context)
+        name = last_identifier(target) or ""
+        _value(name, node.value, context)
+        if name in context.facts.accelerator_names:
+            _settle_words([node.value], "ported", context)
 
 
 def defaults(node: ast.arguments, scope: Scope, context: Context) -> None:
@@ -153,7 +160,7 @@ def question(node: ast.Constant, scope: Scope, context: Context) -> None:
     reason = context.notes.own_words.get(node)
     if reason is None:
         note = message("check.unknown-word")
-        report_likely(node, word, scope, context, note, is_patched=False)
+        report_likely(node, word, scope, context, note, is_device=False)
         return
     rule = context.catalogue.required(word.rule)
     if span not in context.reported.spans:
@@ -169,6 +176,8 @@ def _value(name: str, node: ast.expr, context: Context) -> None:
 
 def _values(name: str, nodes: Sequence[ast.expr], context: Context) -> None:
     plain = name.lower().lstrip("-").replace("-", "_")
+    if name == "__all__":
+        _settle_words([part for node in nodes for part in _expressions(node)], "own-word", context)
     if "bootstrap" in plain or plain == _MEGATRONS:
         _settle_words(nodes, "library-devices", context)  # it maps the word by itself
     for node in _words(nodes):
@@ -180,9 +189,11 @@ def _values(name: str, nodes: Sequence[ast.expr], context: Context) -> None:
 
 def settle_own(node: ast.AST, context: Context) -> None:
     """Settle the words in what a type or a class says is the project's own contract."""
-    _settle_words(
-        [part for part in nodes_below(node) if isinstance(part, ast.expr)], "own-word", context
-    )
+    _settle_words([*_expressions(node)], "own-word", context)
+
+
+def _expressions(node: ast.AST) -> Iterator[ast.expr]:
+    return (part for part in nodes_below(node) if isinstance(part, ast.expr))
 
 
 def _alternatives(node: ast.List | ast.Tuple | ast.Set, context: Context) -> None:
