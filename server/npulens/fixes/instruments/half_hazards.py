@@ -29,6 +29,13 @@ _NO_HALF = re.compile(
 
 Source: PyTorch, `aten/src/ATen/native/BatchLinearAlgebra.cpp` and `SpectralOps.cpp`.
 """
+_COMPLEX = re.compile(
+    r"torch\.(?:complex|polar|view_as_complex|angle|fft\.\w+|hilbert)"
+)
+"""What makes or takes complex numbers: bfloat16 has none, float16 has few operators for them.
+
+Source: PyTorch, `toComplexType` in `c10/core/ScalarType.h`, and the kernels of `ComplexHalf`.
+"""
 _SPECTROGRAMS = re.compile(
     r"torch(?:audio|librosa)\.(?:\w+\.)?\w*(?:[Ss]pectrogram|LogmelFilterBank|MFCC|mfcc|Mel\w*)"
 )
@@ -159,7 +166,7 @@ class HalfHazards:
         names = self._names(call.func)
         last = _last(call.func)
         given = call.args[0] if call.args else getattr(call.func, "value", None)
-        is_refused = any(_NO_HALF.fullmatch(name) for name in names)
+        is_refused = any(_NO_HALF.fullmatch(n) or _COMPLEX.fullmatch(n) for n in names)
         if is_refused and given is not None and self._is_activation(given, around, function):
             yield Hazard("instrument.not-in-half", call.func)
         elif last in ("masked_fill", "masked_fill_") and len(call.args) > 1:

@@ -46,7 +46,8 @@ _IMPORTS = re.compile(
 """Statements that import something."""
 _DEVICES = re.compile(r"cuda|npu|gpu|accelerat|fabric|deepspeed|xpu|\bmps\b|\brank")
 _SETS_GRADIENTS = re.compile(r"\.grad\s*=(?!=|\s*None\b)")
-"""Where gradients come from no `backward()`, so that what computes their loss is not seen."""
+"""Where gradients may come from no `backward()`, so that what computes their loss is not seen."""
+_COMPUTES_GRADIENTS = re.compile(r"\bautograd\.grad\b|(?<![\w.])grad\(|\bvmap\(|\bvjp\(|\bjvp\(")
 _STEP = "    "
 
 
@@ -81,7 +82,8 @@ class MixedPrecision:
         if dtype == "float16" and (changed := _GRADIENTS.search(text)):
             line = text.count("\n", 0, changed.start()) + 1
             raise UnclearError(line, "instrument.gradients-by-hand", code=changed[0])
-        if sets := _SETS_GRADIENTS.search(text):
+        sets = _SETS_GRADIENTS.search(text)
+        if sets and (not training.backwards or _COMPUTES_GRADIENTS.search(text)):
             line = text.count("\n", 0, sets.start()) + 1
             raise UnclearError(line, "instrument.unclear-loss")
         if training.runs:
@@ -116,9 +118,9 @@ class MixedPrecision:
                 region = self._region(step, backward)
                 regions[region.statements[0]] = region
         _require_apart([*regions.values()])
+        self._require_no_hazard([*regions.values()])
         if self._dtype == "bfloat16":
             ArraySearch(self._training.sites, regions.values()).require_none()
-        self._require_no_hazard([*regions.values()])
         for region in regions.values():
             yield from self._indented(region)
         if self._dtype == "float16":

@@ -12,11 +12,10 @@ from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
 from npulens.training.accumulation import accumulation
 from npulens.training.call_sites import Site
-from npulens.training.flow import Flow
+from npulens.training.flow import Flow, Value, Variable
 from npulens.training.made_optimizers import (
     MadeOptimizer,
     made_optimizers,
-    name_here,
     optimizer_names,
 )
 from npulens.training.statement_blocks import block_with
@@ -26,6 +25,9 @@ from npulens.training.turns import turns
 _MOVES = frozenset(
     {"to", "cuda", "npu", "half", "float", "double", "bfloat16", "share_memory", "compile"}
 )
+
+_MOST_NAMES = 6
+"""How many names a number is followed through."""
 
 
 def prepared_lines(
@@ -103,7 +105,7 @@ def _accumulation(training: TrainingScript, spot: Spot, flow: Flow) -> str:
     return written
 
 
-def _here(number: ast.expr, spot: Spot, flow: Flow) -> str:
+def _here(number: ast.expr, spot: Spot, flow: Flow, depth: int = 0) -> str:
     """A number, a name or a setting, as the function of a call has it; empty if it does not."""
     if isinstance(number, ast.Constant):
         return str(number.value) if isinstance(number.value, int) else ""
@@ -111,24 +113,47 @@ def _here(number: ast.expr, spot: Spot, flow: Flow) -> str:
     while isinstance(root, (ast.Attribute, ast.Subscript)):
         is_plain &= isinstance(root, ast.Attribute) or isinstance(root.slice, ast.Constant)
         root = root.value
-    if not is_plain or not isinstance(root, ast.Name):
+    if not is_plain or not isinstance(root, ast.Name) or depth > _MOST_NAMES:
         return ""
-    is_self = root.id == "self" and _is_method(spot.site)
-    name = root.id if is_self else name_here(root, spot.site, flow)
-    if name is None or not _is_set_before(name, spot, flow):
+    if root.id == "self":
+        return ast.unparse(number) if _has_attribute(number, spot, flow) else ""
+    variable = flow.variable(root)
+    if variable is None:
         return ""
-    return name + ast.unparse(number)[len(root.id) :]
+    rest = ast.unparse(number)[len(root.id) :]
+    if variable.owner is spot.site.function or isinstance(variable.owner, ast.Module):
+        return root.id + rest if _is_set_before(variable, spot, flow) else ""
+    behind = [*flow.behind(Value(root))]
+    if any(each.path for each in behind):
+        return ""
+    found = {_here(each.node, spot, flow, depth + 1) for each in behind}
+    written = found.pop() if len(found) == 1 else ""
+    return "" if not written or (rest and written.isdigit()) else written + rest
 
 
-def _is_method(site: Site) -> bool:
-    arguments = site.function.args.args if site.function is not None else []
-    return bool(arguments) and arguments[0].arg == "self"
+def _has_attribute(number: ast.expr, spot: Spot, flow: Flow) -> bool:
+    """Whether `self` is the same object, and has what is asked for before a line."""
+    function = spot.site.function
+    here, there = flow.places.get(spot.site.node), flow.places.get(number)
+    if here is None or there is None or here.owner is None or there.owner is None:
+        return False
+    if flow.program.family(here.owner) is not flow.program.family(there.owner):
+        return False
+    while isinstance(number, (ast.Attribute, ast.Subscript)):
+        if isinstance(number, ast.Attribute) and getattr(number.value, "id", "") == "self":
+            break
+        number = number.value
+    variable = flow.variable(number, there)
+    made = [] if variable is None else flow.definitions.get(variable, [])
+    own = [each for each in made if flow.places[each.statement].function is function]
+    if own:
+        return min(each.statement.lineno for each in own) < spot.line
+    return not made or getattr(function, "name", "") != "__init__"
 
 
-def _is_set_before(name: str, spot: Spot, flow: Flow) -> bool:
+def _is_set_before(variable: Variable, spot: Spot, flow: Flow) -> bool:
     """Whether a name has its value before a line."""
-    variable = flow.variable(ast.Name(name, ast.Load()), flow.places[spot.site.node])
-    if name == "self" or variable is None or flow.is_parameter(variable):
+    if flow.is_parameter(variable):
         return True
     made = flow.definitions.get(variable, [])
     if not made:
