@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from npulens.syntax.bindings import Function
-from npulens.syntax.meanings import Local, Qualified, resolve
+from npulens.syntax.meanings import Anything, Local, Qualified, resolve
 from npulens.syntax.scopes import Scope, definitions_around
 from npulens.syntax.walking import children, nodes_below
 from npulens.training.node_places import Loop, Place
@@ -213,7 +213,7 @@ class CallSites:
             yield from known
         elif called.attr not in _OF_EVERY_OBJECT and len(owners) == 1 and not meant:
             yield from (f for _, f in owners if _is_near(site, f, program))
-        elif not meant and not [*resolve(called.value, site.scope)]:
+        elif not meant and all(isinstance(v, Anything) for v in resolve(called.value, site.scope)):
             near = [(owner, f) for owner, f in owners if _is_near(site, f, program) and _trains(f)]
             if len(near) == 1 and self._is_like(called, site, near[0][0]):
                 yield near[0][1]

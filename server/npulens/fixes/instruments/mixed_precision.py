@@ -6,7 +6,7 @@ Lines that go into a `with` are only indented, and a line that becomes another i
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from npulens.catalog.model import Edit
 from npulens.fixes.instruments.bfloat16_arrays import ArraySearch
@@ -117,6 +117,7 @@ class MixedPrecision:
                     raise UnclearError(line, "instrument.goes-back-by-other")
                 region = self._region(step, backward)
                 regions[region.statements[0]] = region
+        regions = self._joined(regions)
         _require_apart([*regions.values()])
         self._require_no_hazard([*regions.values()])
         if self._dtype == "bfloat16":
@@ -135,6 +136,18 @@ class MixedPrecision:
         training, flow = read_program(program)
         loops = [turn.around for turn in self._turns]
         HalfHazards(training, flow, self._dtype).require_none(regions, loops)
+
+    def _joined(self, regions: Mapping[ast.stmt, LossRegion]) -> dict[ast.stmt, LossRegion]:
+        """Regions of one block that overlap, as one: nothing goes backward between."""
+        joined: list[LossRegion] = []
+        for region in sorted(regions.values(), key=lambda each: each.statements[0].lineno):
+            before = joined[-1] if joined else None
+            if before is None or region.statements[0] not in before.statements:
+                joined.append(region)
+                continue
+            new = [each for each in region.statements if each not in before.statements]
+            joined[-1] = before._replace(statements=(*before.statements, *new))
+        return {each.statements[0]: each for each in joined}
 
     def insertions(self) -> Iterator[Insertion]:
         """The lines of a scaler: `unscale_` before clipping, `update` behind the last step."""
