@@ -18,6 +18,7 @@ from npulens.syntax.walking import nodes_below
 from npulens.training.call_sites import Site
 from npulens.training.flow import Flow
 from npulens.training.loss_regions import LossRegion
+from npulens.training.program import Module
 from npulens.training.training_script import TrainingScript
 
 _NO_HALF = re.compile(
@@ -66,9 +67,13 @@ class HalfHazards:
         training: What the program of the script does to train.
         flow: Where its values come from.
         dtype: `bfloat16` or `float16`.
+        script: The module that is to run under autocast, of the program.
     """
 
-    def __init__(self, training: TrainingScript, flow: Flow, dtype: str) -> None:
+    def __init__(
+        self, training: TrainingScript, flow: Flow, dtype: str, script: Module
+    ) -> None:
+        self._script = script
         self._sites = training.sites
         self._program = training.sites.program
         self._training, self._flow, self._dtype = training, flow, dtype
@@ -84,19 +89,26 @@ class HalfHazards:
         """
         for region in regions:
             below = [node for s in region.statements for node in nodes_below(s)]
+            if self._program.start.tree is not self._script.tree and not self._reaches(below):
+                continue
             functions = self._run_from(below)
             self._require(region, chain(self._in_nodes(below, None), self._in_all(functions)))
-        if self._dtype == "float16":
+        if self._dtype == "float16" and self._program.start.tree is self._script.tree:
             for loop in loops:
                 gradients = self._gradients(self._run_from([*nodes_below(loop)]))
                 self._require(regions[0], gradients)
+
+    def _reaches(self, nodes: Iterable[ast.AST]) -> bool:
+        """Whether the program runs some code."""
+        ids = {id(node) for node in nodes}
+        return any(id(site.node) in ids for site in self._sites.all)
 
     def _require(self, region: LossRegion, hazards: Iterable[Hazard]) -> None:
         for hazard in hazards:
             module = self._program.module_with[hazard.node]
             line: int = getattr(hazard.node, "lineno", 1)
             code = ast.unparse(hazard.node).splitlines()[0][:_LONGEST]
-            if module is self._program.start:
+            if module.tree is self._script.tree:
                 raise UnclearError(line, hazard.message, code=code, where=f"{line}")
             where = f"{module.name.replace('.', '/')}.py:{line}"
             raise UnclearError(region.statements[0].lineno, hazard.message, code=code, where=where)
@@ -154,7 +166,7 @@ class HalfHazards:
         for node in nodes:
             if not isinstance(node, ast.Call):
                 continue
-            is_elsewhere = self._program.module_with[node] is not self._program.start
+            is_elsewhere = self._program.module_with[node].tree is not self._script.tree
             if _last(node.func) in _REFUSING and is_elsewhere:
                 yield Hazard("instrument.refuses-autocast-elsewhere", node.func)
             elif any(_SPECTROGRAMS.fullmatch(name) for name in self._names(node.func)):
@@ -271,7 +283,7 @@ class HalfHazards:
             is_optimizer = owner is not None and any(
                 "Optimizer" in ast.unparse(base) for base in owner.bases
             )
-            if self._program.module_with[function] is self._program.start or is_optimizer:
+            if self._program.module_with[function].tree is self._script.tree or is_optimizer:
                 continue
             compared = {
                 n.left

@@ -27,7 +27,7 @@ from npulens.training.loss_regions import (
     UnclearLossError,
     loss_region,
 )
-from npulens.training.program import FindModule, Module, Program
+from npulens.training.program import FindModule, FindPrograms, Module, Program
 from npulens.training.training_script import TrainingScript, read_program
 from npulens.training.turns import Turn, turns
 from npulens.training.updates import Backward
@@ -58,6 +58,7 @@ class MixedPrecision:
         dtype: `bfloat16`, or `float16` with a scaler.
         scaler: What the scaler is called.
         find: Finds the modules that the script imports; without it they are not looked at.
+        above: Finds the programs that import the script: they make the models that it is given.
 
     Raises:
         UnclearError: It casts already, its loop is in a library, or it is not clear what
@@ -71,6 +72,7 @@ class MixedPrecision:
         dtype: str,
         scaler: str,
         find: FindModule | None = None,
+        above: FindPrograms | None = None,
     ) -> None:
         text = _code_alone(script.lines.text)
         if casts := _CASTS_ALREADY.search(text):
@@ -91,6 +93,7 @@ class MixedPrecision:
             raise UnclearError(line, "instrument.precision-of-library")
         self._script, self._training = script, training
         self._dtype, self._scaler, self._find = dtype, scaler, find
+        self._above = above
         going_back = (each.site.node for each in training.backwards)
         self._barriers = frozenset((*going_back, *(each.site.node for each in training.updates)))
         self._turns = turns(training)
@@ -135,7 +138,10 @@ class MixedPrecision:
             raise UnclearError(regions[0].statements[0].lineno, "instrument.on-host")
         training, flow = read_program(program)
         loops = [turn.around for turn in self._turns]
-        HalfHazards(training, flow, self._dtype).require_none(regions, loops)
+        HalfHazards(training, flow, self._dtype, start).require_none(regions, loops)
+        for larger in () if self._above is None else self._above(start):
+            training, flow = read_program(larger)
+            HalfHazards(training, flow, self._dtype, start).require_none(regions, loops)
 
     def _joined(self, regions: Mapping[ast.stmt, LossRegion]) -> dict[ast.stmt, LossRegion]:
         """Regions of one block that overlap, as one: nothing goes backward between."""
