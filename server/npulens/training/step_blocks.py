@@ -70,10 +70,11 @@ def behind_evaluation(
         body: The statements that a turn trains in.
         training: What the script does to train.
     """
+    ends = [each.site for each in step.updates] + [each.site for each in step.backwards]
     trains = {
         id(statement)
-        for each in (*step.updates, *step.backwards)
-        for path in training.sites.paths_to(each.site)
+        for end in ends
+        for path in training.sites.paths_to(end)
         for site in path.sites
         for statement in site.statements
     }

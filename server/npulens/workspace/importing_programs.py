@@ -39,12 +39,11 @@ class ImportingPrograms:
     def _starts(self) -> list[Path]:
         """The files that lead to the script and are started: nothing imports them."""
         root = project_root(self._script) or self._script.parent
-        imported = {path: _last_names(path) for path in _files(root)}
+        imported = {path: frozenset(_names(path)) for path in _files(root)}
         pending, known, starts = [self._script], {self._script}, list[Path]()
         while pending and len(known) < _MOST_ABOVE:
             at = pending.pop(0)
-            name = at.parent.name if at.name == "__init__.py" else at.stem
-            above = [p for p, names in imported.items() if p not in known and name in names]
+            above = [p for p, names in imported.items() if p not in known and _has(names, at)]
             if not above and at != self._script:
                 starts.append(at)
             known.update(above)
@@ -64,9 +63,14 @@ def _files(root: Path) -> list[Path]:
     return found[:_MOST_FILES]
 
 
-def _last_names(path: Path) -> frozenset[str]:
-    """The last parts of what a file imports."""
-    return frozenset(_names(path))
+def _has(names: frozenset[str], path: Path) -> bool:
+    """Whether imports may mean a file: by its name, and that of its folder where they have one."""
+    module = path.parent if path.name == "__init__.py" else path.with_suffix("")
+    for name in names:
+        folder, _, last = name.rpartition(".")
+        if last == module.name and folder.rpartition(".")[2] in ("", module.parent.name):
+            return True
+    return False
 
 
 def _names(path: Path) -> Iterator[str]:
@@ -74,4 +78,4 @@ def _names(path: Path) -> Iterator[str]:
         data = path.read_bytes()
     except OSError:
         return
-    yield from (name.rpartition(".")[2] for name in imported_modules(data))
+    yield from imported_modules(data)

@@ -30,9 +30,7 @@ _NO_HALF = re.compile(
 
 Source: PyTorch, `aten/src/ATen/native/BatchLinearAlgebra.cpp` and `SpectralOps.cpp`.
 """
-_COMPLEX = re.compile(
-    r"torch\.(?:complex|polar|view_as_complex|angle|fft\.\w+|hilbert)"
-)
+_COMPLEX = re.compile(r"torch\.(?:complex|polar|view_as_complex|angle|fft\.\w+|hilbert)")
 """What makes or takes complex numbers: bfloat16 has none, float16 has few operators for them.
 
 Source: PyTorch, `toComplexType` in `c10/core/ScalarType.h`, and the kernels of `ComplexHalf`.
@@ -70,9 +68,7 @@ class HalfHazards:
         script: The module that is to run under autocast, of the program.
     """
 
-    def __init__(
-        self, training: TrainingScript, flow: Flow, dtype: str, script: Module
-    ) -> None:
+    def __init__(self, training: TrainingScript, flow: Flow, dtype: str, script: Module) -> None:
         self._script = script
         self._sites = training.sites
         self._program = training.sites.program
@@ -234,9 +230,20 @@ class HalfHazards:
             return isinstance(node.op, ast.MatMult)
         if not isinstance(node, ast.Call):
             return False
-        return _last(node.func) in _PRODUCTS or any(
-            self._flow.is_module(owner) for owner in self._flow.classes_of(node.func)
+        return (
+            _last(node.func) in _PRODUCTS
+            or any(self._flow.is_module(owner) for owner in self._flow.classes_of(node.func))
+            or self._is_own_layer(node.func)
         )
+
+    def _is_own_layer(self, called: ast.expr) -> bool:
+        """`self.head(x)` in a module, where `head` is no method and no function."""
+        if not isinstance(called, ast.Attribute) or getattr(called.value, "id", "") != "self":
+            return False
+        place = self._flow.places.get(called)
+        if place is None or place.owner is None or not self._flow.is_module(place.owner):
+            return False
+        return self._program.method(place.owner, called.attr) is None
 
     def _is_new(self, node: ast.expr, around: Sequence[ast.AST]) -> bool:
         """Whether a tensor is made of float32 here."""
@@ -309,7 +316,9 @@ def _last(node: ast.AST) -> str:
 def _assigned_to(names: set[str], around: Iterable[ast.AST]) -> Iterator[ast.expr]:
     """What names are assigned, in some code."""
     for node in around:
-        if isinstance(node, ast.Assign) and any(ast.unparse(t) in names for t in node.targets):
+        if isinstance(node, ast.Assign) and any(
+            ast.unparse(part) in names for t in node.targets for part in getattr(t, "elts", [t])
+        ):
             yield node.value
 
 

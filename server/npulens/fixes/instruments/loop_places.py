@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from npulens.syntax.bindings import Function
+from npulens.syntax.values import is_none
 from npulens.syntax.walking import nodes_below
 from npulens.training.call_sites import Loop, Site
 from npulens.training.flow import Flow
@@ -60,26 +61,46 @@ def loop_place(training: TrainingScript, flow: Flow) -> LoopPlace | None:
     optimizer, model = optimizers.pop(), models.pop() if models else None
     if optimizers or models or optimizer is None or model is None:
         return None
+    if any(_may_be_none(each.optimizer, flow) for each in step.updates):
+        return None
     place = LoopPlace(loop, site, model, optimizer)
     return place if _stays(place, flow) else None
+
+
+def _may_be_none(optimizer: ast.expr, flow: Flow) -> bool:
+    """Whether a script also runs without an optimizer, to evaluate."""
+    if any(is_none(each.node) for each in flow.origins(optimizer)):
+        return True
+    variable = flow.variable(optimizer)
+    if variable is None or not isinstance(variable.owner, Function):
+        return False
+    arguments = variable.owner.args
+    plain = [*arguments.posonlyargs, *arguments.args]
+    pairs = [
+        *zip(reversed(plain), reversed(arguments.defaults), strict=False),
+        *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
+    ]
+    return any(a.arg == variable.name and d is not None and is_none(d) for a, d in pairs)
 
 
 def _trained(training: TrainingScript) -> Iterator[ast.expr]:
     """What is put into training mode, or asked for its parameters, where steps are made."""
     step = training.steps[0]
+    ends = [each.site for each in step.updates] + [each.site for each in step.backwards]
     functions = {
         site.function
-        for each in (*step.updates, *step.backwards)
-        for path in training.sites.paths_to(each.site)
+        for end in ends
+        for path in training.sites.paths_to(end)
         for site in path.sites
         if step.loop in path.loops
     }
     for site, call in training.sites.calls():
         called = call.func
-        if isinstance(called, ast.Attribute) and called.attr in _OF_MODELS:
-            if site.function in functions and isinstance(called.value, (ast.Name, ast.Attribute)):
-                if ast.unparse(called.value) != "self":
-                    yield called.value
+        if not isinstance(called, ast.Attribute) or called.attr not in _OF_MODELS:
+            continue
+        is_named = isinstance(called.value, (ast.Name, ast.Attribute))
+        if is_named and site.function in functions and ast.unparse(called.value) != "self":
+            yield called.value
 
 
 def _stays(place: LoopPlace, flow: Flow) -> bool:
@@ -89,8 +110,8 @@ def _stays(place: LoopPlace, flow: Flow) -> bool:
         return False
     function = place.site.function
     for name in names:
-        node = ast.parse(name, mode="eval").body
-        if isinstance(node, ast.Name) and isinstance(function, Function):
+        if name.isidentifier() and isinstance(function, Function):
+            node = ast.Name(name, ast.Load())
             variable = flow.variable(node, flow.places[place.site.node])
             made = [] if variable is None else flow.definitions.get(variable, [])
             is_given = variable is not None and flow.is_parameter(variable)

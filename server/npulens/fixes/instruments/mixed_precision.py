@@ -5,6 +5,7 @@ Lines that go into a `with` are only indented, and a line that becomes another i
 """
 
 import ast
+import builtins
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -120,6 +121,8 @@ class MixedPrecision:
                     raise UnclearError(line, "instrument.goes-back-by-other")
                 region = self._region(step, backward)
                 regions[region.statements[0]] = region
+        if not regions:
+            return
         regions = self._joined(regions)
         _require_apart([*regions.values()])
         self._require_no_hazard([*regions.values()])
@@ -177,7 +180,8 @@ class MixedPrecision:
         """`with torch.autocast(...):` around statements."""
         script, first, last = self._script, region.statements[0], region.statements[-1]
         lines = script.lines
-        head = f'with torch.autocast("npu", dtype=torch.{self._dtype}):'
+        caching = ", cache_enabled=False" if self._runs_twice(region) else ""
+        head = f'with torch.autocast("npu", dtype=torch.{self._dtype}{caching}):'
         insertion = before(lines, first, (head,))
         behind(lines, last, ())  # the last statement must not share its line either
         unit = "\t" if insertion.indentation.endswith("\t") else _STEP
@@ -195,6 +199,18 @@ class MixedPrecision:
             at = lines.starts[number - 1]
             if lines.text[at : _line_start(lines.starts, number + 1)].strip():
                 yield Edit(Span(at, at), unit)
+
+    def _runs_twice(self, region: LossRegion) -> bool:
+        """Whether a model runs without gradients and with them.
+
+        Autocast keeps weights that it casts, and those of the first pass have no gradients.
+        Source: PyTorch, `cached_cast` in `aten/src/ATen/autocast_mode.cpp`.
+        """
+        below = {id(node) for each in region.statements for node in nodes_below(each)}
+        sites = [each for each in self._training.sites.all if id(each.node) in below]
+        functions = {f for each in sites for f in self._training.sites.run_by(each)}
+        bodies: list[Sequence[ast.stmt]] = [region.statements, *(each.body for each in functions)]
+        return any(_with_and_without_gradients(body) for body in bodies)
 
     def _scaled(self) -> Iterator[Edit]:
         """`loss.backward()` and `optimizer.step()` through the scaler."""
@@ -226,6 +242,25 @@ class MixedPrecision:
         changed = content[:at] + content[at:].replace(old, new, 1)
         text = replaced_line(content, changed, self._dtype, line_ending(lines.text))
         return Edit(Span(start, start + len(content)), text)
+
+
+def _with_and_without_gradients(body: Sequence[ast.stmt]) -> bool:
+    """Whether statements call something under `no_grad` that they call outside of it as well."""
+    without: dict[int, str] = {}
+    every: dict[int, str] = {}
+    for statement in body:
+        for node in nodes_below(statement):
+            if isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute)):
+                every[id(node)] = ast.unparse(node.func)
+            elif isinstance(node, ast.With) and any(
+                "no_grad" in ast.unparse(each.context_expr) for each in node.items
+            ):
+                calls = (n for s in node.body for n in nodes_below(s) if isinstance(n, ast.Call))
+                without.update((id(each), ast.unparse(each.func)) for each in calls)
+    outside = {text for key, text in every.items() if key not in without}
+    known = ("torch.", "F.", "nn.", "np.", "math.")
+    called = {text for text in without.values() if not text.startswith(known)}
+    return any(text in outside and hasattr(builtins, text) is False for text in called)
 
 
 def _require_apart(regions: Sequence[LossRegion]) -> None:

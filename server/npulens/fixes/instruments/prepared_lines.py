@@ -12,7 +12,7 @@ from npulens.fixes.scripts import UnclearError
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
 from npulens.training.accumulation import accumulation
-from npulens.training.call_sites import Site
+from npulens.training.call_sites import Loop, Site
 from npulens.training.flow import Flow, Value, Variable
 from npulens.training.made_optimizers import (
     MadeOptimizer,
@@ -23,7 +23,6 @@ from npulens.training.program import FindPrograms
 from npulens.training.statement_blocks import block_with
 from npulens.training.training_script import TrainingScript
 from npulens.training.turns import turns
-
 
 _ADDS_UP = ("accumulate_grad_batches", "gradient_accumulation_steps")
 """The options of Lightning's trainer and of `TrainingArguments`."""
@@ -45,6 +44,7 @@ def prepared_lines(
     flow = Flow(training.sites.program, training.sites)
     made = made_optimizers(training, flow)
     known = loop_place(training, flow)
+    loop: Loop | None
     if known is not None and _is_better(known, made, training, flow):
         values = {"model": known.model, "optimizer": known.optimizer}
         loop, spot = known.loop, Spot(known.site, known.loop.lineno)
