@@ -1,7 +1,7 @@
 """A model and its optimizer as the function with the outermost training loop calls them."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from npulens.syntax.bindings import Function
@@ -9,7 +9,7 @@ from npulens.syntax.values import is_none
 from npulens.syntax.walking import nodes_below
 from npulens.training.call_sites import Loop, Site
 from npulens.training.flow import Flow
-from npulens.training.made_optimizers import name_here
+from npulens.training.made_optimizers import MadeOptimizer, name_here
 from npulens.training.training_script import TrainingScript
 
 _MOVES = frozenset(
@@ -43,7 +43,9 @@ class LoopPlace(NamedTuple):
         return any(changes(each, names, flow) for each in above if self.loop is not each)
 
 
-def loop_place(training: TrainingScript, flow: Flow) -> LoopPlace | None:
+def loop_place(
+    training: TrainingScript, flow: Flow, made: Sequence[MadeOptimizer]
+) -> LoopPlace | None:
     """The place before the loops, if one model with one optimizer is known there.
 
     A loop over the batches alone may be run once for each epoch, by another file.
@@ -57,7 +59,8 @@ def loop_place(training: TrainingScript, flow: Flow) -> LoopPlace | None:
     if (loop is step.loop and way.start is not None) or len(site.loops) > len(way.loops):
         return None
     optimizers = {name_here(each.optimizer, site, flow) for each in step.updates}
-    models = {name_here(each, site, flow) for each in _trained(training)}
+    models = _own_models(made, site, flow)
+    models = models or {name_here(each, site, flow) for each in _trained(training)}
     optimizer, model = optimizers.pop(), models.pop() if models else None
     if optimizers or models or optimizer is None or model is None:
         return None
@@ -65,6 +68,20 @@ def loop_place(training: TrainingScript, flow: Flow) -> LoopPlace | None:
         return None
     place = LoopPlace(loop, site, model, optimizer)
     return place if _stays(place, flow) else None
+
+
+def _own_models(made: Sequence[MadeOptimizer], site: Site, flow: Flow) -> set[str | None]:
+    """The models of optimizers that another method of the same object makes."""
+    owner = flow.places[site.node].owner
+    if owner is None or not made:
+        return set()
+    family = flow.program.family(owner)
+    for each in made:
+        maker = flow.places[each.site.node].owner
+        if maker is None or flow.program.family(maker) is not family:
+            return set()
+    names = {name for each in made for name in each.models}
+    return set(names) if all(name.startswith("self.") for name in names) else set()
 
 
 def _may_be_none(optimizer: ast.expr, flow: Flow) -> bool:

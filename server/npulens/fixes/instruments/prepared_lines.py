@@ -43,7 +43,7 @@ def prepared_lines(
     """
     flow = Flow(training.sites.program, training.sites)
     made = made_optimizers(training, flow)
-    known = loop_place(training, flow)
+    known = loop_place(training, flow, made)
     loop: Loop | None
     if known is not None and _is_better(known, made, training, flow):
         values = {"model": known.model, "optimizer": known.optimizer}
@@ -132,6 +132,10 @@ def _accumulation(
         written = "" if found is None else _here(found, spot, flow)
         if not written:
             raise UnclearError(turn.around.lineno, "instrument.accumulation")
+    if written == "1" and (number := _of_accelerate(training)) is not None:
+        written = _here(number, spot, flow)
+        if not written:
+            raise UnclearError(spot.line, "instrument.accumulation")
     if not training.updates:
         start = training.sites.program.start
         programs = () if above is None else above(start)
@@ -141,6 +145,21 @@ def _accumulation(
             raise UnclearError(spot.line, "instrument.accumulation")
         written = given[0] if given else written
     return written
+
+
+def _of_accelerate(training: TrainingScript) -> ast.expr | None:
+    """What `Accelerator` is told, where `accelerator.accumulate` makes steps of several batches."""
+    calls = [call for _, call in training.sites.calls()]
+    if not any(getattr(call.func, "attr", "") == "accumulate" for call in calls):
+        return None
+    told = (
+        keyword.value
+        for call in calls
+        if getattr(call.func, "attr", getattr(call.func, "id", "")) == "Accelerator"
+        for keyword in call.keywords
+        if keyword.arg == "gradient_accumulation_steps"
+    )
+    return next(told, None)
 
 
 def _given_to_library(trees: Sequence[ast.Module]) -> Iterator[str]:
