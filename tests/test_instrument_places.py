@@ -303,6 +303,9 @@ def train(model, optimizer, loader):
         optimizer.step()
 """
     assert "dtype=torch.bfloat16, cache_enabled=False):" in put_in(text, "bfloat16")
+    assert "cache_enabled" not in put_in(
+        text.replace("target = model", "target = other"), "bfloat16"
+    )
 
 
 STEP = """\
@@ -323,6 +326,7 @@ if __name__ == "__main__":
 NET = """\
 import torch
 from torch import nn
+LOWEST = -1e12
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
@@ -343,6 +347,9 @@ class Net(nn.Module):
         ("y = torch.complex(y[:, :2].float(), y[:, 2:].float()).abs()", set()),
         ("y.masked_fill_(y > 0, -1e9)", {"float16"}),
         ("y.masked_fill_(y > 0, -1e4)", set()),
+        ("y = y.masked_fill(y > 0, torch.finfo(torch.float32).min)", {"float16"}),
+        ("y = y.masked_fill(y > 0, torch.finfo(y.dtype).min)", set()),
+        ("y = y.masked_fill(y > 0, LOWEST)", {"float16"}),
         ("y = nn.BCELoss()(y, x)", {"bfloat16", "float16"}),
     ],
 )

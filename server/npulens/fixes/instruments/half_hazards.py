@@ -49,6 +49,8 @@ _WRITES = frozenset({"index_add_", "index_copy_", "scatter_", "masked_scatter_",
 _IN_FLOAT32 = frozenset({"softmax", "log_softmax", "logsumexp", "exp", "log", "norm", "cumsum"})
 _LARGEST = 65504
 """The largest number of float16."""
+_LARGEST_32 = 3.4e38
+_OF_FLOAT32 = ("torch.finfo(torch.float32)", "torch.finfo(torch.float)", "torch.finfo()")
 
 
 class Hazard(NamedTuple):
@@ -278,8 +280,9 @@ class HalfHazards:
         if self._dtype != "float16":
             return False
         values = [value]
-        if isinstance(value, ast.Name):
-            values = [*_assigned_to({value.id}, around)]
+        if isinstance(value, (ast.Name, ast.Attribute)):
+            values += _assigned_to({ast.unparse(value)}, around)
+            values += (each.node for each in self._flow.origins(value) if not each.path)
         return any(abs(number) > _LARGEST for each in values if (number := _number(each)))
 
     def _gradients(self, functions: Iterable[Function]) -> Iterator[Hazard]:
@@ -349,6 +352,8 @@ def _number(node: ast.expr) -> float:
     """The value of `-1e9`; 0 if it is no number, or infinite, which each type has."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return -_number(node.operand)
+    if isinstance(node, ast.Attribute) and node.attr in ("min", "max"):
+        return _LARGEST_32 if ast.unparse(node.value) in _OF_FLOAT32 else 0
     if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
         return node.value if abs(node.value) != float("inf") else 0
     if _is_called(node, "float") and isinstance(node, ast.Call) and node.args:

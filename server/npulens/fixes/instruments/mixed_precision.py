@@ -245,22 +245,29 @@ class MixedPrecision:
 
 
 def _with_and_without_gradients(body: Sequence[ast.stmt]) -> bool:
-    """Whether statements call something under `no_grad` that they call outside of it as well."""
+    """Whether statements call something under `no_grad`, and outside of it further down."""
     without: dict[int, str] = {}
     every: dict[int, str] = {}
+    lines: dict[int, int] = {}
     for statement in body:
         for node in nodes_below(statement):
             if isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute)):
                 every[id(node)] = ast.unparse(node.func)
+                lines[id(node)] = node.lineno
             elif isinstance(node, ast.With) and any(
                 "no_grad" in ast.unparse(each.context_expr) for each in node.items
             ):
                 calls = (n for s in node.body for n in nodes_below(s) if isinstance(n, ast.Call))
                 without.update((id(each), ast.unparse(each.func)) for each in calls)
-    outside = {text for key, text in every.items() if key not in without}
     known = ("torch.", "F.", "nn.", "np.", "math.")
-    called = {text for text in without.values() if not text.startswith(known)}
-    return any(text in outside and hasattr(builtins, text) is False for text in called)
+    first: dict[str, int] = {}
+    for key, text in without.items():
+        if key in lines and not text.startswith(known) and not hasattr(builtins, text):
+            first.setdefault(text, lines[key])
+    return any(
+        key not in without and first.get(text, lines[key]) < lines[key]
+        for key, text in every.items()
+    )
 
 
 def _require_apart(regions: Sequence[LossRegion]) -> None:
