@@ -24,7 +24,8 @@ def accumulation(turn: Turn, sites: CallSites) -> ast.expr | None:
         return ast.Constant(1)
     more = inner - updated
     repeated = [_times(loops[0]) for loops in more if len(loops) == 1]
-    return repeated[0] if len(more) == 1 and repeated else None
+    written = {"" if each is None else ast.unparse(each) for each in repeated}
+    return repeated[0] if len(repeated) == len(more) and len(written) == 1 else None
 
 
 def _counted(turn: Turn, update: Update) -> ast.expr | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from npulens.syntax.bindings import Function
-from npulens.syntax.meanings import Local, Qualified, resolve
+from npulens.syntax.meanings import Anything, Local, Qualified, resolve
 from npulens.syntax.scopes import Scope, definitions_around
 from npulens.syntax.walking import children, nodes_below
 from npulens.training.node_places import Loop, Place
@@ -213,6 +213,27 @@ class CallSites:
             yield from known
         elif called.attr not in _OF_EVERY_OBJECT and len(owners) == 1 and not meant:
             yield from (f for _, f in owners if _is_near(site, f, program))
+        elif not meant and all(isinstance(v, Anything) for v in resolve(called.value, site.scope)):
+            near = [(owner, f) for owner, f in owners if _is_near(site, f, program) and _trains(f)]
+            if len(near) == 1 and self._is_like(called, site, near[0][0]):
+                yield near[0][1]
+
+    def _is_like(self, called: ast.Attribute, site: Site, owner: ast.ClassDef) -> bool:
+        """Whether an object is used as those of a class are, by more than one attribute."""
+        around = site.function or self.program.module_at(site.scope).tree
+        text = ast.unparse(called.value)
+        used = {
+            node.attr
+            for node in nodes_below(around)
+            if isinstance(node, ast.Attribute) and ast.unparse(node.value) == text
+        }
+        has = {
+            name
+            for base in self.program.bases(owner)
+            for node in nodes_below(base)
+            if (name := getattr(node, "name", None) or getattr(node, "attr", None))
+        }
+        return len(used) > 1 and used <= has
 
     def _methods_of(
         self,
@@ -233,6 +254,11 @@ class CallSites:
 
 
 _UNSEEN = frozenset({"forward"})
+
+
+def _trains(function: Function) -> bool:
+    """Whether a method computes gradients itself."""
+    return any(isinstance(n, ast.Attribute) and n.attr == "backward" for n in nodes_below(function))
 
 
 def _nested(function: Function) -> Iterator[Function]:

@@ -3,7 +3,16 @@
 import ast
 from typing import NamedTuple
 
-from npulens.syntax.meanings import Instance, LocalInstance, Value, resolve
+from npulens.syntax.meanings import (
+    Instance,
+    LocalInstance,
+    Qualified,
+    Value,
+    resolve,
+    resolve_name,
+)
+from npulens.syntax.scopes import module_of
+from npulens.syntax.values import Name
 from npulens.training.call_sites import CallSites, Site
 
 _TRAINERS = {
@@ -17,6 +26,8 @@ _TRAINERS = {
     "trl.DPOTrainer": ("transformers", "transformers"),
 }
 """The libraries of trainers, and the packages that have their callbacks."""
+_OF_FIT = frozenset({"train_dataloaders", "train_dataloader", "val_dataloaders", "datamodule"})
+"""What only `fit` of Lightning is given."""
 _STARTS = {"lightning": "fit", "transformers": "train"}
 
 
@@ -43,12 +54,30 @@ def framework_runs(sites: CallSites) -> tuple[FrameworkRun, ...]:
         if not isinstance(function, ast.Attribute) or function.attr not in _STARTS.values():
             continue
         meant = {_framework(value) for value in resolve(function.value, site.scope)}
+        if not any(meant) and function.attr == _STARTS["lightning"]:
+            meant = {_of_lightning(call, function.value, site)}
         found += [
             FrameworkRun(*each, site, function.value)
             for each in meant
             if each is not None and _STARTS[each[0]] == function.attr
         ]
     return tuple(found)
+
+
+def _of_lightning(call: ast.Call, trainer: ast.expr, site: Site) -> tuple[str, str] | None:
+    """Lightning, for a trainer that another file makes: by what `fit` is given."""
+    given = {keyword.arg for keyword in call.keywords}
+    name: str = getattr(trainer, "attr", getattr(trainer, "id", ""))
+    if given.isdisjoint(_OF_FIT) and "trainer" not in name.lower().split("_"):
+        return None
+    imported = module_of(site.scope).module.names
+    for bound in imported:
+        for value in resolve_name(Name(bound), site.scope, None):
+            full = value.name if isinstance(value, Qualified) else ""
+            for package in ("lightning.pytorch", "pytorch_lightning", "lightning"):
+                if full == package or full.startswith(f"{package}."):
+                    return ("lightning", package)
+    return None
 
 
 def _framework(value: Value) -> tuple[str, str] | None:

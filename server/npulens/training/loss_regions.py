@@ -114,6 +114,8 @@ def _slice(
     for at in range(len(before) - 1, -1, -1):
         statement = before[at]
         if any(node in barriers for node in nodes_below(statement) if isinstance(node, ast.Call)):
+            if last is None and isinstance(statement, ast.Expr):
+                continue  # losses that are computed together, and go back one after the other
             break
         assigned = set(assigned_names(statement))
         if not any(_is_part(name, each) for name in wanted for each in assigned):

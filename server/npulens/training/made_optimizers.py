@@ -121,9 +121,27 @@ def _models(
     for value in flow.origins(call):
         for owner in owners_of_parameters(value.node, flow):
             names[name_here(base_of(owner, flow), site, flow)] = None
+    if [*names] == ["self"] and (part := _only_part(call, site, flow)):
+        return (part,)
     if not names and _is_stepped(call, training, flow):
         names = dict.fromkeys(_given_models(call, site, training, flow))
     return None if None in names else tuple(each for each in names if each is not None)
+
+
+def _only_part(call: ast.Call, site: Site, flow: Flow) -> str:
+    """`self.model`, where an object that keeps the optimizer trains one part of itself."""
+    statement = site.statement
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    if not any(ast.unparse(target).startswith("self.") for target in targets):
+        return ""
+    found = set()
+    for value in flow.origins(call):
+        for owner in owners_of_parameters(value.node, flow):
+            while isinstance(owner, ast.Attribute) and isinstance(owner.value, ast.Attribute):
+                owner = owner.value
+            found.add(ast.unparse(owner))
+    part = found.pop() if len(found) == 1 else ""
+    return part if part.startswith("self.") else ""
 
 
 def _is_stepped(call: ast.Call, training: TrainingScript, flow: Flow) -> bool:
@@ -139,6 +157,8 @@ def _given_models(
 ) -> Iterator[str]:
     """The models among the arguments of a call, by what is done with them in the same function."""
     given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    if isinstance(call.func, ast.Attribute):
+        given.append(call.func.value)  # `model.configure_optimizers(...)`
     made = [value.name for value in resolve(call, site.scope) if isinstance(value, Instance)]
     is_of_torch = any(name.startswith("torch.optim.") for name in made)
     for each in given:

@@ -244,3 +244,7 @@ def _defined(tree: ast.Module) -> dict[str, Definition]:
         if isinstance(node, ast.ClassDef):
             found.setdefault(node.name, node)
     return found
+
+
+FindPrograms = Callable[[Module], Sequence[Program]]
+"""From the module of a script to the programs of its project that import it."""

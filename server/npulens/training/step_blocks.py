@@ -16,6 +16,9 @@ _PURE = (ast.Name, ast.Attribute, ast.Constant, ast.Compare, ast.BoolOp, ast.Una
 _PURE_PARTS = (ast.expr_context, ast.cmpop, ast.boolop, ast.Not)
 
 
+_OF_EVALUATION = frozenset({"no_grad", "inference_mode", "eval"})
+
+
 class StepBlock(NamedTuple):
     """What a turn runs only if it trains.
 
@@ -55,6 +58,54 @@ def step_block(step: StepLoop, training: TrainingScript) -> StepBlock:
             test = ast.unparse(condition.test)
             return StepBlock(step.loop.body, test if block is condition.body else f"not ({test})")
     return StepBlock(step.loop.body)
+
+
+def behind_evaluation(
+    step: StepLoop, body: Sequence[ast.stmt], training: TrainingScript
+) -> ast.stmt:
+    """The first statement of a turn behind those that only evaluate now and then.
+
+    Args:
+        step: The loop.
+        body: The statements that a turn trains in.
+        training: What the script does to train.
+    """
+    ends = [each.site for each in step.updates] + [each.site for each in step.backwards]
+    trains = {
+        id(statement)
+        for end in ends
+        for path in training.sites.paths_to(end)
+        for site in path.sites
+        for statement in site.statements
+    }
+    first = {id(each) for each in _first_of_losses(step, training) if each is not None}
+    start = body[0]
+    for at, statement in enumerate(body[:-1]):
+        below = {id(node) for node in nodes_below(statement)}
+        if id(statement) in trains or not first.isdisjoint(below):
+            break
+        if isinstance(statement, ast.If) and _evaluates(statement, training):
+            start = body[at + 1]
+    return start
+
+
+def _evaluates(statement: ast.stmt, training: TrainingScript) -> bool:
+    """Whether a statement runs a model without gradients, itself or in functions that it calls."""
+    pending: list[ast.AST] = [statement]
+    known: set[ast.AST] = set()
+    site_of = {id(site.node): site for site in training.sites.all}
+    while pending:
+        top = pending.pop()
+        if top in known:
+            continue
+        known.add(top)
+        for node in nodes_below(top):
+            if getattr(node, "attr", getattr(node, "id", "")) in _OF_EVALUATION:
+                return True
+            site = site_of.get(id(node))
+            if site is not None:
+                pending += training.sites.run_by(site)
+    return False
 
 
 def _conditions(chains: Sequence[tuple[ast.stmt, ...]]) -> list[tuple[ast.If, list[ast.stmt]]]:

@@ -54,9 +54,9 @@ def inside(statements: Sequence[ast.stmt], loop: Loop) -> tuple[ast.stmt, ...]:
 def _only_block(
     heads: Sequence[ast.stmt], chains: Sequence[tuple[ast.stmt, ...]], depth: int
 ) -> list[ast.stmt] | None:
-    """The block of a condition that holds all updates, `None` if there is no such block."""
+    """The block of a condition or a `try` that holds all updates, `None` if there is none."""
     head = heads[0]
-    if any(each is not head for each in heads) or not isinstance(head, (ast.If, ast.With)):
+    if any(each is not head for each in heads) or not isinstance(head, (ast.If, ast.With, ast.Try)):
         return None
     if any(len(chain) <= depth + 1 for chain in chains):
         return None

@@ -1,5 +1,6 @@
 """The modules of a project that a script imports, as the script that is run would import them."""
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -17,6 +18,11 @@ def imported_modules(script: Path) -> FindModule:
     The folder of the script is where Python looks first; scripts put the folders above it on the
     path of Python.
     """
+    return modules_for(script, {})
+
+
+def modules_for(script: Path, known: Mapping[Path, Module]) -> FindModule:
+    """The same, where some files are read already."""
     script = script.resolve()
     root = project_root(script) or script.parent
     folders = [each for each in script.parents if each.is_relative_to(root)]
@@ -30,13 +36,15 @@ def imported_modules(script: Path) -> FindModule:
                 folder.joinpath(*parts[:-1], f"{parts[-1]}.py"),
             ):
                 if path != script and path.is_file() and path.resolve().is_relative_to(root):
-                    return _module(path, name)
+                    read = known.get(path.resolve())
+                    return module_in(path, name) if read is None else read._replace(name=name)
         return None
 
     return find
 
 
-def _module(path: Path, name: str) -> Module | None:
+def module_in(path: Path, name: str) -> Module | None:
+    """The module that a file holds, under a name; `None` if it cannot be read."""
     try:
         text = read_source(path).text
     except LocalizedError:

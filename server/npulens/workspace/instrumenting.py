@@ -14,6 +14,7 @@ from npulens.text.decoding import DecodedSource, UnencodableText, encode_source
 from npulens.workspace.files.writing import NotReplacedError, replace_content, write_whole
 from npulens.workspace.fixing.rewriting_files import read_source
 from npulens.workspace.imported_modules import imported_modules
+from npulens.workspace.importing_programs import ImportingPrograms
 
 
 class NotInstrumentedError(LocalizedError):
@@ -44,7 +45,8 @@ def plan_insertion(path: Path, instrument: Instrument) -> Plan:
     """
     source = _source(path)
     try:
-        return Plan(path, source, instrumented(source.text, instrument, imported_modules(path)))
+        find, above = imported_modules(path), ImportingPrograms(path)
+        return Plan(path, source, instrumented(source.text, instrument, find, above))
     except UnclearError as error:
         raise NotInstrumentedError(about(f"{path}:{error.line}", error.text)) from error
 

@@ -77,18 +77,36 @@ class ArraySearch:
         program = self._sites.program
         body = program.body_of(program.start) if function is None else function.body
         returned: list[bool] = []
-        for statement, is_sure in _statements(body):
+        self._read_block(body, values, line, returned)
+        if any(returned) and function is not None and line and depth < _MOST_CALLS:
+            self._in_callers(function, returned, depth)
+        return returned
+
+    def _read_block(
+        self, body: Iterable[ast.stmt], values: HalfValues, line: int, returned: list[bool]
+    ) -> None:
+        """Go through a block from a line on, and collect what it returns."""
+        for statement in body:
             if (statement.end_lineno or statement.lineno) < line:
                 continue
-            values.come_to(statement, is_sure=is_sure)
+            values.come_to(statement)
             self._require_no_array(statement, values)
             values.read(statement)
             if isinstance(statement, ast.Return) and statement.value is not None:
                 parts = values.parts(statement.value)
-                returned = parts if not returned else _either(returned, parts)
-        if any(returned) and function is not None and line and depth < _MOST_CALLS:
-            self._in_callers(function, returned, depth)
-        return returned
+                returned[:] = parts if not returned else _either(returned, parts)
+            if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                continue
+            start, ends = set(values.names), set[str]()
+            for block in _blocks(statement):
+                values.names = set(start)
+                self._read_block(block, values, line, returned)
+                ends |= values.names
+            is_left_out = isinstance(statement, (ast.If, ast.Try)) and not (
+                isinstance(statement, ast.If) and statement.orelse
+            )
+            if ends or [*_blocks(statement)]:
+                values.names = ends | start if is_left_out else ends
 
     def _in_callers(self, function: Function, returned: list[bool], depth: int) -> None:
         """Go on with what a function with a region returns."""
@@ -161,19 +179,20 @@ class ArraySearch:
         )
 
 
-def _statements(
-    body: Iterable[ast.stmt], *, is_sure: bool = True
-) -> Iterator[tuple[ast.stmt, bool]]:
-    """All statements in the order of the source, each with whether no condition is around it."""
-    for statement in body:
-        yield statement, is_sure
-        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            continue
-        inner = is_sure and not isinstance(statement, (ast.If, ast.Try))
-        for name in ("body", "orelse", "finalbody"):
-            yield from _statements(getattr(statement, name, ()), is_sure=inner)
+def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
+    """The blocks of a statement, each of which may run without the others."""
+    if isinstance(statement, (ast.Try, ast.For, ast.AsyncFor, ast.While)):
+        rest = [*statement.orelse, *getattr(statement, "finalbody", ())]
+        yield [*statement.body, *rest]
         for handler in getattr(statement, "handlers", ()):
-            yield from _statements(handler.body, is_sure=False)
+            yield handler.body
+        return
+    for name in ("body", "orelse"):
+        block = getattr(statement, name, None)
+        if isinstance(block, list) and block:
+            yield block
+    for case in getattr(statement, "cases", ()):
+        yield case.body
 
 
 def _own_nodes(statement: ast.stmt) -> Iterator[ast.AST]:

@@ -18,6 +18,7 @@ from npulens.syntax.walking import nodes_below
 from npulens.training.call_sites import Site
 from npulens.training.flow import Flow
 from npulens.training.loss_regions import LossRegion
+from npulens.training.program import Module
 from npulens.training.training_script import TrainingScript
 
 _NO_HALF = re.compile(
@@ -28,6 +29,11 @@ _NO_HALF = re.compile(
 """Operators without a kernel for half precision.
 
 Source: PyTorch, `aten/src/ATen/native/BatchLinearAlgebra.cpp` and `SpectralOps.cpp`.
+"""
+_COMPLEX = re.compile(r"torch\.(?:complex|polar|view_as_complex|angle|fft\.\w+|hilbert)")
+"""What makes or takes complex numbers: bfloat16 has none, float16 has few operators for them.
+
+Source: PyTorch, `toComplexType` in `c10/core/ScalarType.h`, and the kernels of `ComplexHalf`.
 """
 _SPECTROGRAMS = re.compile(
     r"torch(?:audio|librosa)\.(?:\w+\.)?\w*(?:[Ss]pectrogram|LogmelFilterBank|MFCC|mfcc|Mel\w*)"
@@ -43,6 +49,8 @@ _WRITES = frozenset({"index_add_", "index_copy_", "scatter_", "masked_scatter_",
 _IN_FLOAT32 = frozenset({"softmax", "log_softmax", "logsumexp", "exp", "log", "norm", "cumsum"})
 _LARGEST = 65504
 """The largest number of float16."""
+_LARGEST_32 = 3.4e38
+_OF_FLOAT32 = ("torch.finfo(torch.float32)", "torch.finfo(torch.float)", "torch.finfo()")
 
 
 class Hazard(NamedTuple):
@@ -59,9 +67,11 @@ class HalfHazards:
         training: What the program of the script does to train.
         flow: Where its values come from.
         dtype: `bfloat16` or `float16`.
+        script: The module that is to run under autocast, of the program.
     """
 
-    def __init__(self, training: TrainingScript, flow: Flow, dtype: str) -> None:
+    def __init__(self, training: TrainingScript, flow: Flow, dtype: str, script: Module) -> None:
+        self._script = script
         self._sites = training.sites
         self._program = training.sites.program
         self._training, self._flow, self._dtype = training, flow, dtype
@@ -77,19 +87,26 @@ class HalfHazards:
         """
         for region in regions:
             below = [node for s in region.statements for node in nodes_below(s)]
+            if self._program.start.tree is not self._script.tree and not self._reaches(below):
+                continue
             functions = self._run_from(below)
             self._require(region, chain(self._in_nodes(below, None), self._in_all(functions)))
-        if self._dtype == "float16":
+        if self._dtype == "float16" and self._program.start.tree is self._script.tree:
             for loop in loops:
                 gradients = self._gradients(self._run_from([*nodes_below(loop)]))
                 self._require(regions[0], gradients)
+
+    def _reaches(self, nodes: Iterable[ast.AST]) -> bool:
+        """Whether the program runs some code."""
+        ids = {id(node) for node in nodes}
+        return any(id(site.node) in ids for site in self._sites.all)
 
     def _require(self, region: LossRegion, hazards: Iterable[Hazard]) -> None:
         for hazard in hazards:
             module = self._program.module_with[hazard.node]
             line: int = getattr(hazard.node, "lineno", 1)
             code = ast.unparse(hazard.node).splitlines()[0][:_LONGEST]
-            if module is self._program.start:
+            if module.tree is self._script.tree:
                 raise UnclearError(line, hazard.message, code=code, where=f"{line}")
             where = f"{module.name.replace('.', '/')}.py:{line}"
             raise UnclearError(region.statements[0].lineno, hazard.message, code=code, where=where)
@@ -147,7 +164,7 @@ class HalfHazards:
         for node in nodes:
             if not isinstance(node, ast.Call):
                 continue
-            is_elsewhere = self._program.module_with[node] is not self._program.start
+            is_elsewhere = self._program.module_with[node].tree is not self._script.tree
             if _last(node.func) in _REFUSING and is_elsewhere:
                 yield Hazard("instrument.refuses-autocast-elsewhere", node.func)
             elif any(_SPECTROGRAMS.fullmatch(name) for name in self._names(node.func)):
@@ -159,7 +176,7 @@ class HalfHazards:
         names = self._names(call.func)
         last = _last(call.func)
         given = call.args[0] if call.args else getattr(call.func, "value", None)
-        is_refused = any(_NO_HALF.fullmatch(name) for name in names)
+        is_refused = any(_NO_HALF.fullmatch(n) or _COMPLEX.fullmatch(n) for n in names)
         if is_refused and given is not None and self._is_activation(given, around, function):
             yield Hazard("instrument.not-in-half", call.func)
         elif last in ("masked_fill", "masked_fill_") and len(call.args) > 1:
@@ -215,9 +232,20 @@ class HalfHazards:
             return isinstance(node.op, ast.MatMult)
         if not isinstance(node, ast.Call):
             return False
-        return _last(node.func) in _PRODUCTS or any(
-            self._flow.is_module(owner) for owner in self._flow.classes_of(node.func)
+        return (
+            _last(node.func) in _PRODUCTS
+            or any(self._flow.is_module(owner) for owner in self._flow.classes_of(node.func))
+            or self._is_own_layer(node.func)
         )
+
+    def _is_own_layer(self, called: ast.expr) -> bool:
+        """`self.head(x)` in a module, where `head` is no method and no function."""
+        if not isinstance(called, ast.Attribute) or getattr(called.value, "id", "") != "self":
+            return False
+        place = self._flow.places.get(called)
+        if place is None or place.owner is None or not self._flow.is_module(place.owner):
+            return False
+        return self._program.method(place.owner, called.attr) is None
 
     def _is_new(self, node: ast.expr, around: Sequence[ast.AST]) -> bool:
         """Whether a tensor is made of float32 here."""
@@ -252,8 +280,9 @@ class HalfHazards:
         if self._dtype != "float16":
             return False
         values = [value]
-        if isinstance(value, ast.Name):
-            values = [*_assigned_to({value.id}, around)]
+        if isinstance(value, (ast.Name, ast.Attribute)):
+            values += _assigned_to({ast.unparse(value)}, around)
+            values += (each.node for each in self._flow.origins(value) if not each.path)
         return any(abs(number) > _LARGEST for each in values if (number := _number(each)))
 
     def _gradients(self, functions: Iterable[Function]) -> Iterator[Hazard]:
@@ -264,7 +293,7 @@ class HalfHazards:
             is_optimizer = owner is not None and any(
                 "Optimizer" in ast.unparse(base) for base in owner.bases
             )
-            if self._program.module_with[function] is self._program.start or is_optimizer:
+            if self._program.module_with[function].tree is self._script.tree or is_optimizer:
                 continue
             compared = {
                 n.left
@@ -290,7 +319,9 @@ def _last(node: ast.AST) -> str:
 def _assigned_to(names: set[str], around: Iterable[ast.AST]) -> Iterator[ast.expr]:
     """What names are assigned, in some code."""
     for node in around:
-        if isinstance(node, ast.Assign) and any(ast.unparse(t) in names for t in node.targets):
+        if isinstance(node, ast.Assign) and any(
+            ast.unparse(part) in names for t in node.targets for part in getattr(t, "elts", [t])
+        ):
             yield node.value
 
 
@@ -321,6 +352,8 @@ def _number(node: ast.expr) -> float:
     """The value of `-1e9`; 0 if it is no number, or infinite, which each type has."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return -_number(node.operand)
+    if isinstance(node, ast.Attribute) and node.attr in ("min", "max"):
+        return _LARGEST_32 if ast.unparse(node.value) in _OF_FLOAT32 else 0
     if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
         return node.value if abs(node.value) != float("inf") else 0
     if _is_called(node, "float") and isinstance(node, ast.Call) and node.args:

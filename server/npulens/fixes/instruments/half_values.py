@@ -84,18 +84,11 @@ class HalfValues:
         self._result = result
         self._casts = is_cast
         self.is_cast = False
-        self._is_sure = True
         self.names = set(names)
 
-    def come_to(self, statement: ast.stmt, *, is_sure: bool = True) -> None:
-        """Go on to a statement.
-
-        Args:
-            statement: What is read next.
-            is_sure: Whether it is always run, so that what it assigns is all that a name may hold.
-        """
+    def come_to(self, statement: ast.stmt) -> None:
+        """Go on to a statement."""
         self.is_cast = self._casts(statement)
-        self._is_sure = is_sure
 
     def read(self, statement: ast.stmt) -> None:
         """Go on behind a statement; not those of a block that it has."""
@@ -136,7 +129,7 @@ class HalfValues:
         elif names := names_of(target):
             if is_half:
                 self.names.add(names[0])
-            elif self._is_sure:
+            else:
                 self.names.discard(names[0])
 
     def parts(self, node: ast.expr) -> list[bool]:

@@ -20,12 +20,17 @@ from npulens.fixes.instruments.script_places import (
     in_steps,
 )
 from npulens.fixes.scripts import Script, UnclearError, read_script
-from npulens.training.program import FindModule
+from npulens.training.program import FindModule, FindPrograms
 from npulens.training.training_script import TrainingScript, read_training
 from npulens.training.turns import turns
 
 
-def instrumented(text: str, instrument: Instrument, find: FindModule | None = None) -> str:
+def instrumented(
+    text: str,
+    instrument: Instrument,
+    find: FindModule | None = None,
+    above: FindPrograms | None = None,
+) -> str:
     """A script with an instrument.
 
     Args:
@@ -33,16 +38,21 @@ def instrumented(text: str, instrument: Instrument, find: FindModule | None = No
         instrument: What is put in.
         find: Finds the modules that the script imports, for what half precision depends on;
             without it they are not looked at.
+        above: Finds the programs that import the script, for the same and for how often gradients
+            are added up.
 
     Raises:
         UnclearError: As `instrument_edits`.
     """
-    return apply_edits(text, instrument_edits(text, instrument, find))
+    return apply_edits(text, instrument_edits(text, instrument, find, above))
 
 
 @lru_cache(maxsize=8)  # an editor asks for them whenever the cursor moves
 def instrument_edits(
-    text: str, instrument: Instrument, find: FindModule | None = None
+    text: str,
+    instrument: Instrument,
+    find: FindModule | None = None,
+    above: FindPrograms | None = None,
 ) -> tuple[Edit, ...]:
     """The edits that put an instrument into a script.
 
@@ -60,12 +70,12 @@ def instrument_edits(
         if not training.backwards and not training.updates and not training.runs:
             raise _no_steps(training)
         precision = MixedPrecision(
-            script, training, filled.dtype, names.get("npu_scaler", ""), find
+            script, training, filled.dtype, names.get("npu_scaler", ""), find, above
         )
         filled = replace(filled, imports=precision.imports() + filled.imports)
         changes += precision.edits()
         more += precision.insertions()
-    insertions = [*_insertions(filled, script, training), *more]
+    insertions = [*_insertions(filled, script, training, above), *more]
     edits = (*edits_of(script.lines, insertions, instrument.name), *changes)
     script_tree(apply_edits(text, edits))
     return edits
@@ -90,7 +100,10 @@ def _require_no_other(text: str, instrument: Instrument) -> None:
 
 
 def _insertions(
-    instrument: Instrument, script: Script, training: TrainingScript
+    instrument: Instrument,
+    script: Script,
+    training: TrainingScript,
+    above: FindPrograms | None,
 ) -> Iterator[Insertion]:
     """All lines of an instrument, at their places."""
     tree, lines = script.tree, script.lines
@@ -106,7 +119,7 @@ def _insertions(
         ends = instrument.step_end, instrument.turn_end
         yield from in_steps(training, lines, instrument.step_begin, *ends)
     if instrument.prepared:
-        yield from prepared_lines(instrument, training, lines)
+        yield from prepared_lines(instrument, training, lines, above)
     if instrument.top:
         yield at_top(tree, lines, instrument.top)
     if imports:

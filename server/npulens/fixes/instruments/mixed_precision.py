@@ -5,8 +5,9 @@ Lines that go into a `with` are only indented, and a line that becomes another i
 """
 
 import ast
+import builtins
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from npulens.catalog.model import Edit
 from npulens.fixes.instruments.bfloat16_arrays import ArraySearch
@@ -27,7 +28,7 @@ from npulens.training.loss_regions import (
     UnclearLossError,
     loss_region,
 )
-from npulens.training.program import FindModule, Module, Program
+from npulens.training.program import FindModule, FindPrograms, Module, Program
 from npulens.training.training_script import TrainingScript, read_program
 from npulens.training.turns import Turn, turns
 from npulens.training.updates import Backward
@@ -46,7 +47,8 @@ _IMPORTS = re.compile(
 """Statements that import something."""
 _DEVICES = re.compile(r"cuda|npu|gpu|accelerat|fabric|deepspeed|xpu|\bmps\b|\brank")
 _SETS_GRADIENTS = re.compile(r"\.grad\s*=(?!=|\s*None\b)")
-"""Where gradients come from no `backward()`, so that what computes their loss is not seen."""
+"""Where gradients may come from no `backward()`, so that what computes their loss is not seen."""
+_COMPUTES_GRADIENTS = re.compile(r"\bautograd\.grad\b|(?<![\w.])grad\(|\bvmap\(|\bvjp\(|\bjvp\(")
 _STEP = "    "
 
 
@@ -57,6 +59,7 @@ class MixedPrecision:
         dtype: `bfloat16`, or `float16` with a scaler.
         scaler: What the scaler is called.
         find: Finds the modules that the script imports; without it they are not looked at.
+        above: Finds the programs that import the script: they make the models that it is given.
 
     Raises:
         UnclearError: It casts already, its loop is in a library, or it is not clear what
@@ -70,6 +73,7 @@ class MixedPrecision:
         dtype: str,
         scaler: str,
         find: FindModule | None = None,
+        above: FindPrograms | None = None,
     ) -> None:
         text = _code_alone(script.lines.text)
         if casts := _CASTS_ALREADY.search(text):
@@ -81,7 +85,8 @@ class MixedPrecision:
         if dtype == "float16" and (changed := _GRADIENTS.search(text)):
             line = text.count("\n", 0, changed.start()) + 1
             raise UnclearError(line, "instrument.gradients-by-hand", code=changed[0])
-        if sets := _SETS_GRADIENTS.search(text):
+        sets = _SETS_GRADIENTS.search(text)
+        if sets and (not training.backwards or _COMPUTES_GRADIENTS.search(text)):
             line = text.count("\n", 0, sets.start()) + 1
             raise UnclearError(line, "instrument.unclear-loss")
         if training.runs:
@@ -89,6 +94,7 @@ class MixedPrecision:
             raise UnclearError(line, "instrument.precision-of-library")
         self._script, self._training = script, training
         self._dtype, self._scaler, self._find = dtype, scaler, find
+        self._above = above
         going_back = (each.site.node for each in training.backwards)
         self._barriers = frozenset((*going_back, *(each.site.node for each in training.updates)))
         self._turns = turns(training)
@@ -115,10 +121,13 @@ class MixedPrecision:
                     raise UnclearError(line, "instrument.goes-back-by-other")
                 region = self._region(step, backward)
                 regions[region.statements[0]] = region
+        if not regions:
+            return
+        regions = self._joined(regions)
         _require_apart([*regions.values()])
+        self._require_no_hazard([*regions.values()])
         if self._dtype == "bfloat16":
             ArraySearch(self._training.sites, regions.values()).require_none()
-        self._require_no_hazard([*regions.values()])
         for region in regions.values():
             yield from self._indented(region)
         if self._dtype == "float16":
@@ -132,7 +141,22 @@ class MixedPrecision:
             raise UnclearError(regions[0].statements[0].lineno, "instrument.on-host")
         training, flow = read_program(program)
         loops = [turn.around for turn in self._turns]
-        HalfHazards(training, flow, self._dtype).require_none(regions, loops)
+        HalfHazards(training, flow, self._dtype, start).require_none(regions, loops)
+        for larger in () if self._above is None else self._above(start):
+            training, flow = read_program(larger)
+            HalfHazards(training, flow, self._dtype, start).require_none(regions, loops)
+
+    def _joined(self, regions: Mapping[ast.stmt, LossRegion]) -> dict[ast.stmt, LossRegion]:
+        """Regions of one block that overlap, as one: nothing goes backward between."""
+        joined: list[LossRegion] = []
+        for region in sorted(regions.values(), key=lambda each: each.statements[0].lineno):
+            before = joined[-1] if joined else None
+            if before is None or region.statements[0] not in before.statements:
+                joined.append(region)
+                continue
+            new = [each for each in region.statements if each not in before.statements]
+            joined[-1] = before._replace(statements=(*before.statements, *new))
+        return {each.statements[0]: each for each in joined}
 
     def insertions(self) -> Iterator[Insertion]:
         """The lines of a scaler: `unscale_` before clipping, `update` behind the last step."""
@@ -156,7 +180,8 @@ class MixedPrecision:
         """`with torch.autocast(...):` around statements."""
         script, first, last = self._script, region.statements[0], region.statements[-1]
         lines = script.lines
-        head = f'with torch.autocast("npu", dtype=torch.{self._dtype}):'
+        caching = ", cache_enabled=False" if self._runs_twice(region) else ""
+        head = f'with torch.autocast("npu", dtype=torch.{self._dtype}{caching}):'
         insertion = before(lines, first, (head,))
         behind(lines, last, ())  # the last statement must not share its line either
         unit = "\t" if insertion.indentation.endswith("\t") else _STEP
@@ -174,6 +199,18 @@ class MixedPrecision:
             at = lines.starts[number - 1]
             if lines.text[at : _line_start(lines.starts, number + 1)].strip():
                 yield Edit(Span(at, at), unit)
+
+    def _runs_twice(self, region: LossRegion) -> bool:
+        """Whether a model runs without gradients and with them.
+
+        Autocast keeps weights that it casts, and those of the first pass have no gradients.
+        Source: PyTorch, `cached_cast` in `aten/src/ATen/autocast_mode.cpp`.
+        """
+        below = {id(node) for each in region.statements for node in nodes_below(each)}
+        sites = [each for each in self._training.sites.all if id(each.node) in below]
+        functions = {f for each in sites for f in self._training.sites.run_by(each)}
+        bodies: list[Sequence[ast.stmt]] = [region.statements, *(each.body for each in functions)]
+        return any(_with_and_without_gradients(body) for body in bodies)
 
     def _scaled(self) -> Iterator[Edit]:
         """`loss.backward()` and `optimizer.step()` through the scaler."""
@@ -205,6 +242,32 @@ class MixedPrecision:
         changed = content[:at] + content[at:].replace(old, new, 1)
         text = replaced_line(content, changed, self._dtype, line_ending(lines.text))
         return Edit(Span(start, start + len(content)), text)
+
+
+def _with_and_without_gradients(body: Sequence[ast.stmt]) -> bool:
+    """Whether statements call something under `no_grad`, and outside of it further down."""
+    without: dict[int, str] = {}
+    every: dict[int, str] = {}
+    lines: dict[int, int] = {}
+    for statement in body:
+        for node in nodes_below(statement):
+            if isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute)):
+                every[id(node)] = ast.unparse(node.func)
+                lines[id(node)] = node.lineno
+            elif isinstance(node, ast.With) and any(
+                "no_grad" in ast.unparse(each.context_expr) for each in node.items
+            ):
+                calls = (n for s in node.body for n in nodes_below(s) if isinstance(n, ast.Call))
+                without.update((id(each), ast.unparse(each.func)) for each in calls)
+    known = ("torch.", "F.", "nn.", "np.", "math.")
+    first: dict[str, int] = {}
+    for key, text in without.items():
+        if key in lines and not text.startswith(known) and not hasattr(builtins, text):
+            first.setdefault(text, lines[key])
+    return any(
+        key not in without and first.get(text, lines[key]) < lines[key]
+        for key, text in every.items()
+    )
 
 
 def _require_apart(regions: Sequence[LossRegion]) -> None:

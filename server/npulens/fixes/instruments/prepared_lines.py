@@ -1,35 +1,40 @@
 """Lines that need a model and its optimizer: where both are ready, and what they are called."""
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import NamedTuple
 
 from npulens.fixes.instruments.insertion import Insertion, before, behind
 from npulens.fixes.instruments.instrument_model import Instrument, fill
+from npulens.fixes.instruments.loop_places import LoopPlace, changes, loop_place
 from npulens.fixes.instruments.script_places import loop_behind
 from npulens.fixes.scripts import UnclearError
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
 from npulens.training.accumulation import accumulation
-from npulens.training.call_sites import Site
-from npulens.training.flow import Flow
+from npulens.training.call_sites import Loop, Site
+from npulens.training.flow import Flow, Value, Variable
 from npulens.training.made_optimizers import (
     MadeOptimizer,
     made_optimizers,
-    name_here,
     optimizer_names,
 )
+from npulens.training.program import FindPrograms
 from npulens.training.statement_blocks import block_with
 from npulens.training.training_script import TrainingScript
 from npulens.training.turns import turns
 
-_MOVES = frozenset(
-    {"to", "cuda", "npu", "half", "float", "double", "bfloat16", "share_memory", "compile"}
-)
+_ADDS_UP = ("accumulate_grad_batches", "gradient_accumulation_steps")
+"""The options of Lightning's trainer and of `TrainingArguments`."""
+_MOST_NAMES = 6
+"""How many names a number is followed through."""
 
 
 def prepared_lines(
-    instrument: Instrument, training: TrainingScript, lines: LineMap
+    instrument: Instrument,
+    training: TrainingScript,
+    lines: LineMap,
+    above: FindPrograms | None = None,
 ) -> Iterator[Insertion]:
     """The lines before the training, or behind each statement that makes the optimizer.
 
@@ -38,19 +43,44 @@ def prepared_lines(
     """
     flow = Flow(training.sites.program, training.sites)
     made = made_optimizers(training, flow)
-    _require_one(made, training)
-    first = made[0]
-    values = {"model": _written(instrument, first), "optimizer": ast.unparse(first.optimizer)}
-    loop = loop_behind(training.steps, made)
+    known = loop_place(training, flow, made)
+    loop: Loop | None
+    if known is not None and _is_better(known, made, training, flow):
+        values = {"model": known.model, "optimizer": known.optimizer}
+        loop, spot = known.loop, Spot(known.site, known.loop.lineno)
+    else:
+        _require_one(made, training)
+        first = made[0]
+        values = {"model": _written(instrument, first), "optimizer": ast.unparse(first.optimizer)}
+        loop = loop_behind(training.steps, made)
+        spot = Spot(first.site, first.statement.lineno if loop is None else loop.lineno)
     if any("{accumulation}" in line for line in instrument.prepared):
-        line = first.statement.lineno if loop is None else loop.lineno
-        values["accumulation"] = _accumulation(training, Spot(first.site, line), flow)
+        values["accumulation"] = _accumulation(training, spot, flow, above)
     filled = [fill(line, values) for line in instrument.prepared]
     if loop is not None:
         yield before(lines, loop, filled, order=2)
         return
-    for statement in dict.fromkeys(_ready(each, training) for each in made):
+    for statement in dict.fromkeys(_ready(each, made, training, flow) for each in made):
         yield behind(lines, statement, filled)
+
+
+def _is_better(
+    known: LoopPlace, made: Sequence[MadeOptimizer], training: TrainingScript, flow: Flow
+) -> bool:
+    """Whether lines belong before the loops, and not behind what makes the optimizer.
+
+    It may be made in another file, before the model is moved or wrapped, or in a function that
+    is also called to evaluate.
+    """
+    if not made:
+        return True
+    if len(made) > 1 or ast.unparse(made[0].optimizer) != known.optimizer:
+        return False
+    function = made[0].site.function
+    if function is None or function is known.site.function or made[0].models != (known.model,):
+        return False
+    callers = {site.function for site in training.sites.callers(function)}
+    return len(callers) > 1 or known.is_changed_before(flow)
 
 
 def _require_one(made: Sequence[MadeOptimizer], training: TrainingScript) -> None:
@@ -92,7 +122,9 @@ class Spot(NamedTuple):
     line: int
 
 
-def _accumulation(training: TrainingScript, spot: Spot, flow: Flow) -> str:
+def _accumulation(
+    training: TrainingScript, spot: Spot, flow: Flow, above: FindPrograms | None
+) -> str:
     """How many times gradients are added up before an update, as it is called beside a call."""
     written = "1"
     for turn in turns(training):
@@ -100,10 +132,45 @@ def _accumulation(training: TrainingScript, spot: Spot, flow: Flow) -> str:
         written = "" if found is None else _here(found, spot, flow)
         if not written:
             raise UnclearError(turn.around.lineno, "instrument.accumulation")
+    if written == "1" and (number := _of_accelerate(training)) is not None:
+        written = _here(number, spot, flow)
+        if not written:
+            raise UnclearError(spot.line, "instrument.accumulation")
+    if not training.updates:
+        start = training.sites.program.start
+        programs = () if above is None else above(start)
+        found_in = [start.tree, *(each.start.tree for each in programs)]
+        given = [*_given_to_library(found_in)]
+        if len(set(given)) > 1 or not all(map(str.isdigit, given)):
+            raise UnclearError(spot.line, "instrument.accumulation")
+        written = given[0] if given else written
     return written
 
 
-def _here(number: ast.expr, spot: Spot, flow: Flow) -> str:
+def _of_accelerate(training: TrainingScript) -> ast.expr | None:
+    """What `Accelerator` is told, where `accelerator.accumulate` makes steps of several batches."""
+    calls = [call for _, call in training.sites.calls()]
+    if not any(getattr(call.func, "attr", "") == "accumulate" for call in calls):
+        return None
+    told = (
+        keyword.value
+        for call in calls
+        if getattr(call.func, "attr", getattr(call.func, "id", "")) == "Accelerator"
+        for keyword in call.keywords
+        if keyword.arg == "gradient_accumulation_steps"
+    )
+    return next(told, None)
+
+
+def _given_to_library(trees: Sequence[ast.Module]) -> Iterator[str]:
+    """How often the loop of a library adds up gradients, as its trainer is told."""
+    for tree in trees:
+        for node in nodes_below(tree):
+            if isinstance(node, ast.keyword) and node.arg in _ADDS_UP:
+                yield ast.unparse(node.value)
+
+
+def _here(number: ast.expr, spot: Spot, flow: Flow, depth: int = 0) -> str:
     """A number, a name or a setting, as the function of a call has it; empty if it does not."""
     if isinstance(number, ast.Constant):
         return str(number.value) if isinstance(number.value, int) else ""
@@ -111,24 +178,47 @@ def _here(number: ast.expr, spot: Spot, flow: Flow) -> str:
     while isinstance(root, (ast.Attribute, ast.Subscript)):
         is_plain &= isinstance(root, ast.Attribute) or isinstance(root.slice, ast.Constant)
         root = root.value
-    if not is_plain or not isinstance(root, ast.Name):
+    if not is_plain or not isinstance(root, ast.Name) or depth > _MOST_NAMES:
         return ""
-    is_self = root.id == "self" and _is_method(spot.site)
-    name = root.id if is_self else name_here(root, spot.site, flow)
-    if name is None or not _is_set_before(name, spot, flow):
+    if root.id == "self":
+        return ast.unparse(number) if _has_attribute(number, spot, flow) else ""
+    variable = flow.variable(root)
+    if variable is None:
         return ""
-    return name + ast.unparse(number)[len(root.id) :]
+    rest = ast.unparse(number)[len(root.id) :]
+    if variable.owner is spot.site.function or isinstance(variable.owner, ast.Module):
+        return root.id + rest if _is_set_before(variable, spot, flow) else ""
+    behind = [*flow.behind(Value(root))]
+    if any(each.path for each in behind):
+        return ""
+    found = {_here(each.node, spot, flow, depth + 1) for each in behind}
+    written = found.pop() if len(found) == 1 else ""
+    return "" if not written or (rest and written.isdigit()) else written + rest
 
 
-def _is_method(site: Site) -> bool:
-    arguments = site.function.args.args if site.function is not None else []
-    return bool(arguments) and arguments[0].arg == "self"
+def _has_attribute(number: ast.expr, spot: Spot, flow: Flow) -> bool:
+    """Whether `self` is the same object, and has what is asked for before a line."""
+    function = spot.site.function
+    here, there = flow.places.get(spot.site.node), flow.places.get(number)
+    if here is None or there is None or here.owner is None or there.owner is None:
+        return False
+    if flow.program.family(here.owner) is not flow.program.family(there.owner):
+        return False
+    while isinstance(number, (ast.Attribute, ast.Subscript)):
+        if isinstance(number, ast.Attribute) and getattr(number.value, "id", "") == "self":
+            break
+        number = number.value
+    variable = flow.variable(number, there)
+    made = [] if variable is None else flow.definitions.get(variable, [])
+    own = [each for each in made if flow.places[each.statement].function is function]
+    if own:
+        return min(each.statement.lineno for each in own) < spot.line
+    return not made or getattr(function, "name", "") != "__init__"
 
 
-def _is_set_before(name: str, spot: Spot, flow: Flow) -> bool:
+def _is_set_before(variable: Variable, spot: Spot, flow: Flow) -> bool:
     """Whether a name has its value before a line."""
-    variable = flow.variable(ast.Name(name, ast.Load()), flow.places[spot.site.node])
-    if name == "self" or variable is None or flow.is_parameter(variable):
+    if flow.is_parameter(variable):
         return True
     made = flow.definitions.get(variable, [])
     if not made:
@@ -137,46 +227,49 @@ def _is_set_before(name: str, spot: Spot, flow: Flow) -> bool:
     return len(made) == 1 and (not is_here or made[0].statement.lineno < spot.line)
 
 
-def _ready(made: MadeOptimizer, training: TrainingScript) -> ast.stmt:
+def _ready(
+    made: MadeOptimizer, every: Sequence[MadeOptimizer], training: TrainingScript, flow: Flow
+) -> ast.stmt:
     """The statement behind which the model and the optimizer stay what they are.
 
     Until there they may be moved, wrapped or given to `accelerator.prepare`.
     """
     chain = made.site.statements
-    owner = chain[-2] if len(chain) > 1 else made.site.function
-    if owner is None:
-        block = _module_body(made.site, training)
-    else:
-        block = block_with(owner, chain[-1]) or [chain[-1]]
     names = {*made.models, ast.unparse(made.optimizer)}
     trains = {
         s for step in training.steps for way in step.ways for p in way.sites for s in p.statements
     }
     ready: ast.stmt = made.statement
-    for following in block[block.index(chain[-1]) + 1 :]:
-        if following in trains:
+    makes = {each.statement for each in every}
+    for depth in range(len(chain) - 1, -1, -1):
+        if depth < len(chain) - 1 and not _makes_always(chain[depth], makes):
             break
-        if _changes(following, names):
-            ready = following
+        owner = chain[depth - 1] if depth else made.site.function
+        if owner is None:
+            block = _module_body(made.site, training)
+        else:
+            block = block_with(owner, chain[depth]) or [chain[depth]]
+        for following in block[block.index(chain[depth]) + 1 :]:
+            if following in trains:
+                break
+            if changes(following, names, flow):
+                ready = following
     return ready
+
+
+def _makes_always(statement: ast.stmt, makes: Container[ast.stmt]) -> bool:
+    """Whether each way through a condition makes the optimizer, or ends the function."""
+    if isinstance(statement, (ast.With, ast.AsyncWith)):
+        return True
+    if not isinstance(statement, ast.If):
+        return statement in makes
+    return all(
+        any(isinstance(each, (ast.Raise, ast.Return)) or _makes_always(each, makes) for each in arm)
+        for arm in (statement.body, statement.orelse)
+    )
 
 
 def _module_body(site: Site, training: TrainingScript) -> Sequence[ast.stmt]:
     """The statements of the module with a call."""
     program = training.sites.program
     return program.body_of(program.module_at(site.scope))
-
-
-def _changes(statement: ast.stmt, names: set[str]) -> bool:
-    """Whether a statement moves or wraps something, or assigns it anew."""
-    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        return False
-    for node in nodes_below(statement):
-        changed: ast.expr | None = None
-        if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Store):
-            changed = node
-        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") in _MOVES:
-            changed = getattr(node.func, "value", None)
-        if changed is not None and ast.unparse(changed) in names:
-            return True
-    return False

@@ -9,7 +9,7 @@ from npulens.syntax.bindings import Function
 from npulens.text.lines import LineMap
 from npulens.training.call_sites import Loop
 from npulens.training.made_optimizers import MadeOptimizer
-from npulens.training.step_blocks import step_block
+from npulens.training.step_blocks import behind_evaluation, step_block
 from npulens.training.step_ends import closing, step_end
 from npulens.training.step_loops import StepLoop, own_exits
 from npulens.training.training_script import TrainingScript
@@ -130,12 +130,13 @@ def _in_turn(
     """At the begin of what a turn does to train, behind its updates, and where it ends early."""
     block = step_block(step, training)
     begin, closed = _under(block.condition, begin), _under(block.condition, closed)
+    start = behind_evaluation(step, block.body, training)
     if begin:
-        yield before(lines, block.body[0], begin, order=3)
+        yield before(lines, start, begin, order=3)
     if closed:
         last = closing(step, training.sites, block.body)
         yield behind(lines, last, closed, order=1)
-        first = block.body[0].lineno
+        first = start.lineno
         for exit_ in own_exits(step.loop):
             if first <= exit_.lineno <= (last.end_lineno or last.lineno):
                 yield before(lines, exit_, closed, order=3)

@@ -1,0 +1,162 @@
+"""A model and its optimizer as the function with the outermost training loop calls them."""
+
+import ast
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from npulens.syntax.bindings import Function
+from npulens.syntax.values import is_none
+from npulens.syntax.walking import nodes_below
+from npulens.training.call_sites import Loop, Site
+from npulens.training.flow import Flow
+from npulens.training.made_optimizers import MadeOptimizer, name_here
+from npulens.training.training_script import TrainingScript
+
+_MOVES = frozenset(
+    {"to", "cuda", "npu", "half", "float", "double", "bfloat16", "share_memory", "compile"}
+    | {"to_empty", "_apply"}
+)
+_OF_MODELS = frozenset({"train", "parameters", "named_parameters"})
+
+
+class LoopPlace(NamedTuple):
+    """The outermost loop of the steps, and what is trained in it.
+
+    Attributes:
+        site: A call in the loop, in the function of the loop.
+        model: What the model is called before the loop.
+        optimizer: What its optimizer is called there.
+    """
+
+    loop: Loop
+    site: Site
+    model: str
+    optimizer: str
+
+    def is_changed_before(self, flow: Flow) -> bool:
+        """Whether the function of the loop moves or wraps the model before the loop."""
+        function = self.site.function
+        if function is None:
+            return False
+        above = (s for s in function.body if s.lineno < self.loop.lineno)
+        names = {self.model, self.optimizer}
+        return any(changes(each, names, flow) for each in above if self.loop is not each)
+
+
+def loop_place(
+    training: TrainingScript, flow: Flow, made: Sequence[MadeOptimizer]
+) -> LoopPlace | None:
+    """The place before the loops, if one model with one optimizer is known there.
+
+    A loop over the batches alone may be run once for each epoch, by another file.
+    """
+    if len(training.steps) != 1:
+        return None
+    step = training.steps[0]
+    way = step.ways[0]
+    loop = way.loops[0]
+    site = next(each for each in way.sites if loop in each.loops)
+    if (loop is step.loop and way.start is not None) or len(site.loops) > len(way.loops):
+        return None
+    optimizers = {name_here(each.optimizer, site, flow) for each in step.updates}
+    models = _own_models(made, site, flow)
+    models = models or {name_here(each, site, flow) for each in _trained(training)}
+    optimizer, model = optimizers.pop(), models.pop() if models else None
+    if optimizers or models or optimizer is None or model is None:
+        return None
+    if any(_may_be_none(each.optimizer, flow) for each in step.updates):
+        return None
+    place = LoopPlace(loop, site, model, optimizer)
+    return place if _stays(place, flow) else None
+
+
+def _own_models(made: Sequence[MadeOptimizer], site: Site, flow: Flow) -> set[str | None]:
+    """The models of optimizers that another method of the same object makes."""
+    owner = flow.places[site.node].owner
+    if owner is None or not made:
+        return set()
+    family = flow.program.family(owner)
+    for each in made:
+        maker = flow.places[each.site.node].owner
+        if maker is None or flow.program.family(maker) is not family:
+            return set()
+    names = {name for each in made for name in each.models}
+    return set(names) if all(name.startswith("self.") for name in names) else set()
+
+
+def _may_be_none(optimizer: ast.expr, flow: Flow) -> bool:
+    """Whether a script also runs without an optimizer, to evaluate."""
+    if any(is_none(each.node) for each in flow.origins(optimizer)):
+        return True
+    variable = flow.variable(optimizer)
+    if variable is None or not isinstance(variable.owner, Function):
+        return False
+    arguments = variable.owner.args
+    plain = [*arguments.posonlyargs, *arguments.args]
+    pairs = [
+        *zip(reversed(plain), reversed(arguments.defaults), strict=False),
+        *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
+    ]
+    return any(a.arg == variable.name and d is not None and is_none(d) for a, d in pairs)
+
+
+def _trained(training: TrainingScript) -> Iterator[ast.expr]:
+    """What is put into training mode, or asked for its parameters, where steps are made."""
+    step = training.steps[0]
+    ends = [each.site for each in step.updates] + [each.site for each in step.backwards]
+    functions = {
+        site.function
+        for end in ends
+        for path in training.sites.paths_to(end)
+        for site in path.sites
+        if step.loop in path.loops
+    }
+    for site, call in training.sites.calls():
+        called = call.func
+        if not isinstance(called, ast.Attribute) or called.attr not in _OF_MODELS:
+            continue
+        is_named = isinstance(called.value, (ast.Name, ast.Attribute))
+        if is_named and site.function in functions and ast.unparse(called.value) != "self":
+            yield called.value
+
+
+def _stays(place: LoopPlace, flow: Flow) -> bool:
+    """Whether both are there before the loop, and the loop leaves them as they are."""
+    names = {place.model, place.optimizer}
+    if any(changes(each, names, flow) for each in place.loop.body):
+        return False
+    function = place.site.function
+    for name in names:
+        if name.isidentifier() and isinstance(function, Function):
+            node = ast.Name(name, ast.Load())
+            variable = flow.variable(node, flow.places[place.site.node])
+            made = [] if variable is None else flow.definitions.get(variable, [])
+            is_given = variable is not None and flow.is_parameter(variable)
+            if not is_given and not any(d.statement.lineno < place.loop.lineno for d in made):
+                return False
+    return True
+
+
+def changes(statement: ast.stmt, names: set[str], flow: Flow, *, is_deep: bool = True) -> bool:
+    """Whether a statement moves or wraps something, or assigns it anew.
+
+    Methods of the same object that it calls do that, too; and what moves a whole moves its parts.
+    """
+    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return False
+    for node in nodes_below(statement):
+        changed: ast.expr | None = None
+        if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Store):
+            changed = node
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") in _MOVES:
+            changed = getattr(node.func, "value", None)
+        if changed is not None:
+            text = ast.unparse(changed)
+            if text in names or any(name.startswith(f"{text}.") for name in names):
+                return True
+        if is_deep and isinstance(node, ast.Call) and ast.unparse(node.func).startswith("self."):
+            own = {name for name in names if name.startswith("self.")}
+            for function in flow.functions_run(node) if own else ():
+                if any(changes(each, own, flow, is_deep=False) for each in function.body):
+                    return True
+    return False

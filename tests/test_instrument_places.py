@@ -1,0 +1,407 @@
+"""Where lines of `npulens instrument` go, and why scripts are refused: tables of script shapes."""
+
+from pathlib import Path
+
+import pytest
+
+from commands import invoke
+from npulens.fixes.instruments.inserting import instrumented
+from npulens.fixes.instruments.known_instruments import BY_NAME
+from npulens.fixes.scripts import UnclearError
+
+pytestmark = pytest.mark.usefixtures("here")
+MARK = "  # npulens: instrument "
+
+
+def put_in(text: str, kind: str) -> str:
+    """A script with an instrument, without the marks."""
+    result = instrumented(text, BY_NAME[kind])
+    return "\n".join(line.partition(MARK)[0] for line in result.splitlines())
+
+
+TRAINER = """\
+import torch
+from torch import nn
+class Trainer(BASE):
+    def __init__(self, model, config):
+        self.config = config
+        self.model = model
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-3)
+        MOVE
+    def train_epoch(self, loader):
+        accumulate = self.config.accumulation_steps
+        for i, x in enumerate(loader):
+            try:
+                loss = self.model(x).mean()
+                loss.backward()
+                if (i + 1) % accumulate == 0:
+                    self.optimizer.step()
+                    self.optimizer.zero_grad()
+            except RuntimeError:
+                pass
+    def fit(self, loader):
+        WRAP
+        for epoch in range(3):
+            self.train_epoch(loader)
+"""
+
+
+def trainer(base: str = "object", move: str = "pass", wrap: str = "pass") -> str:
+    return TRAINER.replace("BASE", base).replace("MOVE", move).replace("WRAP", wrap)
+
+
+def test_a_step_in_a_try_is_counted_behind_the_update() -> None:
+    profiled = put_in(trainer(), "profiler")
+    assert (
+        "self.optimizer.zero_grad()\n                    npu_profiler.step()\n            except"
+        in profiled
+    )
+
+
+def test_a_count_keeps_its_last_name() -> None:
+    watched = put_in(trainer(), "monitor")
+    assert "grad_acc_steps=self.config.accumulation_steps)" in watched
+
+
+@pytest.mark.parametrize(
+    ("base", "move", "wrap", "behind"),
+    [
+        ("nn.Module", "self.cuda()", "pass", "self.cuda()"),
+        ("nn.Module", "self.to('cuda')", "pass", "self.to('cuda')"),
+        ("object", "self.model.cuda()", "pass", "self.model.cuda()"),
+        ("nn.Module", "pass", "pass", "torch.optim.AdamW(self.model.parameters(), lr=1e-3)"),
+        ("object", "pass", "self.model = wrap(self.model)", "self.model = wrap(self.model)"),
+    ],
+)
+def test_the_model_is_watched_behind_its_moves(
+    base: str, move: str, wrap: str, behind: str
+) -> None:
+    before, _, rest = put_in(trainer(base, move, wrap), "monitor").partition("npu_monitor =")
+    assert before.rstrip().endswith(behind)
+    assert "set_monitor(self.model, optimizer=self.optimizer, " in rest
+
+
+IN_ARMS = """\
+import torch
+from torch import nn
+class Run(nn.Module):
+    def __init__(self, net, kind):
+        self.net = net
+        if kind == "sgd":
+            self.optimizer = torch.optim.SGD(self.net.parameters(), lr=1)
+        elif kind == "adam":
+            self.optimizer = torch.optim.Adam(self.net.parameters())
+        else:
+            raise ValueError(kind)
+        self.cuda()
+    def fit(self, loader):
+        for x in loader:
+            self.net(x).backward()
+            self.optimizer.step()
+"""
+
+
+def test_optimizers_of_all_arms_are_watched_once_behind_the_move() -> None:
+    watched = put_in(IN_ARMS, "monitor")
+    assert watched.count("set_monitor(self.net") == 1
+    assert "self.cuda()\n        npu_monitor = " in watched
+
+
+GIVEN = """\
+class Trainer:
+    def __init__(self, model, optimizer):
+        self.model, self.optimizer = model, optimizer
+    def epoch(self, loader):
+        self.model.train()
+        for x in loader:
+            self.model(x).mean().backward()
+            self.optimizer.step()
+    def fit(self, loader):
+        for epoch in range(3):
+            self.epoch(loader)
+"""
+FUNCTION = """\
+def fit(net, optimizer, loader):
+    for epoch in range(3):
+        net.train()
+        for x in loader:
+            net(x).mean().backward()
+            optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (GIVEN, "        npu_monitor.set_monitor(self.model, optimizer=self.optimizer, "),
+        (FUNCTION, "    npu_monitor.set_monitor(net, optimizer=optimizer, "),
+    ],
+)
+def test_what_is_given_is_watched_before_the_loops(text: str, line: str) -> None:
+    watched = put_in(text, "monitor")
+    assert f"{line}grad_acc_steps=1)\n" in watched
+    assert watched.partition(line)[2].partition("\n")[2].lstrip().startswith("for epoch")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        FUNCTION.replace("    for epoch in range(3):\n", "    if True:\n"),
+        FUNCTION.replace("optimizer, loader", "loader, optimizer=None"),
+        FUNCTION.replace("net.train()", "net.train()\n        net.cuda()"),
+        FUNCTION.replace("net.train()", "net.train()\n        other.train()"),
+    ],
+)
+def test_what_is_given_is_not_watched_where_it_may_be_another(text: str) -> None:
+    with pytest.raises(UnclearError):
+        put_in(text, "monitor")
+
+
+AGENT = """\
+import torch
+class Agent:
+    def __init__(self):
+        self.a, self.b, self.memory = torch.nn.Linear(2, 2), torch.nn.Linear(2, 2), []
+        self.opt_a = torch.optim.Adam(self.a.parameters())
+        self.opt_b = torch.optim.Adam(self.b.parameters())
+    def update(self, x):
+        x = x.cuda()
+        loss_a = self.a(x).mean()
+        loss_b = self.b(x).mean()
+        self.opt_a.zero_grad()
+        loss_a.backward()
+        self.opt_a.step()
+        self.opt_b.zero_grad()
+        loss_b.backward()
+        self.opt_b.step()
+def train_loop(env, agent):
+    for i in range(9):
+        agent.memory.append(env.step())
+        agent.update(agent.memory[-1])
+"""
+
+
+def test_an_agent_that_is_given_is_followed_to_its_update() -> None:
+    assert "agent.update(agent.memory[-1])\n        npu_profiler.step()" in put_in(
+        AGENT, "profiler"
+    )
+
+
+def test_an_object_that_is_used_otherwise_is_not_followed() -> None:
+    with pytest.raises(UnclearError):
+        put_in(AGENT.replace("agent.memory", "agent.set_postfix"), "profiler")
+
+
+SIDE_BY_SIDE = """\
+        loss_a = self.a(x).mean()
+        loss_b = self.b(x).mean()
+"""
+CROSSED = """\
+        a = self.a(x)
+        b = self.b(x)
+        loss_a = a.mean()
+        loss_b = b.mean()
+"""
+
+
+@pytest.mark.parametrize("kind", ["bfloat16", "float16"])
+@pytest.mark.parametrize(("losses", "regions"), [(SIDE_BY_SIDE, 2), (CROSSED, 1)])
+def test_losses_that_are_computed_before_another_goes_back(
+    losses: str, regions: int, kind: str
+) -> None:
+    text = put_in(AGENT.replace(SIDE_BY_SIDE, losses), kind)
+    assert text.count("torch.autocast(") == regions
+    for line in losses.splitlines():
+        assert f"    {line}\n" in text
+    if kind == "float16":
+        assert text.count("npu_scaler.update()") == 1
+
+
+def test_a_dump_starts_behind_an_evaluation() -> None:
+    text = """\
+import torch
+def evaluate(model):
+    model.eval()
+def train(model, optimizer, loader):
+    for i, x in enumerate(loader):
+        if i % 9 == 0:
+            evaluate(model)
+        loss = model(x)
+        loss.backward()
+        optimizer.step()
+"""
+    dumped = put_in(text, "dump")
+    assert "            evaluate(model)\n        npu_debugger.start()\n        loss =" in dumped
+
+
+@pytest.mark.parametrize(
+    ("call", "is_found"),
+    [
+        ("trainer.fit(model, loader)", True),
+        ("runner.fit(model, datamodule=data)", True),
+        ("estimator.fit(x, y)", False),
+    ],
+)
+def test_a_trainer_of_lightning_that_another_file_makes(call: str, is_found: bool) -> None:
+    name = call.partition(".")[0]
+    text = f"import pytorch_lightning as pl\nfrom setup import make\n{name}, _ = make()\n{call}\n"
+    if is_found:
+        assert f"{name}.callbacks.append(NpuInstrument())\n{call}" in put_in(text, "profiler")
+    else:
+        with pytest.raises(UnclearError):
+            put_in(text, "profiler")
+
+
+def test_gradients_that_are_filled_up_behind_backward_are_no_unclear_loss() -> None:
+    text = """\
+import torch
+def train(model, optimizer, loader):
+    for x in loader:
+        loss = model(x.cuda()).mean()
+        loss.backward()
+        for p in model.parameters():
+            if p.grad is None:
+                p.grad = torch.zeros_like(p)
+        optimizer.step()
+"""
+    assert "dtype=torch.bfloat16):\n            loss = model(x.cuda()).mean()\n" in put_in(
+        text, "bfloat16"
+    )
+
+
+EVALUATES = """\
+import torch
+def train(model, optimizer, loader, args):
+    for x in loader:
+        out = model(x.cuda())
+        loss = out.mean()
+        loss.backward()
+        optimizer.step()
+    if args.evaluate:
+        for x in loader:
+            out = model(x.cuda())
+            kept.append(out.cpu().numpy())
+"""
+
+
+def test_results_of_an_evaluation_outside_of_autocast_are_no_bfloat16() -> None:
+    assert "autocast" in put_in(EVALUATES, "bfloat16")
+    with pytest.raises(UnclearError):
+        put_in(EVALUATES.replace("            out = model(x.cuda())\n", ""), "bfloat16")
+
+
+def test_a_model_that_also_runs_without_gradients_is_cast_each_time() -> None:
+    text = """\
+import torch
+def train(model, optimizer, loader):
+    for x in loader:
+        x = x.cuda()
+        with torch.no_grad():
+            target = model(x)
+        loss = (model(x) - target).mean()
+        loss.backward()
+        optimizer.step()
+"""
+    assert "dtype=torch.bfloat16, cache_enabled=False):" in put_in(text, "bfloat16")
+    assert "cache_enabled" not in put_in(
+        text.replace("target = model", "target = other"), "bfloat16"
+    )
+
+
+STEP = """\
+def run_epoch(model, optimizer, loader):
+    for x in loader:
+        loss = model(x.cuda()).mean()
+        loss.backward()
+        optimizer.step()
+"""
+MAIN = """\
+import torch
+from net import Net
+from steps import run_epoch
+if __name__ == "__main__":
+    model = Net().cuda()
+    run_epoch(model, torch.optim.Adam(model.parameters()), [])
+"""
+NET = """\
+import torch
+from torch import nn
+LOWEST = -1e12
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Linear(4, 4)
+        self.criterion = nn.CrossEntropyLoss()
+    def forward(self, x):
+        y = self.head(x)
+        BODY
+        return y
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "kinds"),
+    [
+        ("y = torch.complex(y[:, :2], y[:, 2:]).abs()", {"bfloat16", "float16"}),
+        ("y = torch.view_as_complex(y).real", {"bfloat16", "float16"}),
+        ("y = torch.complex(y[:, :2].float(), y[:, 2:].float()).abs()", set()),
+        ("y.masked_fill_(y > 0, -1e9)", {"float16"}),
+        ("y.masked_fill_(y > 0, -1e4)", set()),
+        ("y = y.masked_fill(y > 0, torch.finfo(torch.float32).min)", {"float16"}),
+        ("y = y.masked_fill(y > 0, torch.finfo(y.dtype).min)", set()),
+        ("y = y.masked_fill(y > 0, LOWEST)", {"float16"}),
+        ("y = nn.BCELoss()(y, x)", {"bfloat16", "float16"}),
+    ],
+)
+def test_models_of_the_programs_that_import_a_script(
+    here: Path, body: str, kinds: set[str]
+) -> None:
+    (here / "pyproject.toml").write_text("")
+    (here / "steps.py").write_text(STEP)
+    (here / "main.py").write_text(MAIN)
+    (here / "net.py").write_text(NET.replace("BODY", body))
+    for kind in ("bfloat16", "float16"):
+        code, _, errors = invoke("instrument", kind, "steps.py", "--diff")
+        assert (kind, code) == (kind, 2 if kind in kinds else 0)
+        assert not errors or "net.py:" in errors
+
+
+@pytest.mark.parametrize(
+    ("given", "count"), [("accumulate_grad_batches=4", "4"), ("", "1"), ("devices=2", "1")]
+)
+def test_how_often_a_library_adds_up_is_told_by_its_trainer(
+    here: Path, given: str, count: str
+) -> None:
+    (here / "pyproject.toml").write_text("")
+    (here / "module.py").write_text(
+        "import torch\nimport lightning as L\n"
+        "class Module(L.LightningModule):\n"
+        "    def configure_optimizers(self):\n"
+        "        optimizer = torch.optim.Adam(self.parameters())\n"
+        "        return optimizer\n"
+    )
+    (here / "train.py").write_text(
+        "import lightning as L\nfrom module import Module\n"
+        f"trainer = L.Trainer({given})\ntrainer.fit(Module())\n"
+    )
+    code, out, _ = invoke("instrument", "monitor", "module.py", "--diff")
+    assert (code, f"grad_acc_steps={count})" in out) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("loop", "count"), [("with accelerator.accumulate(model):", "args.every"), ("if True:", "1")]
+)
+def test_how_often_accelerate_adds_up(loop: str, count: str) -> None:
+    text = f"""\
+import torch
+from accelerate import Accelerator
+def main(args, model, loader):
+    accelerator = Accelerator(gradient_accumulation_steps=args.every)
+    optimizer = torch.optim.Adam(model.parameters())
+    model, optimizer = accelerator.prepare(model, optimizer)
+    for x in loader:
+        {loop}
+            accelerator.backward(model(x).mean())
+            optimizer.step()
+"""
+    assert f"grad_acc_steps={count})" in put_in(text, "monitor")
