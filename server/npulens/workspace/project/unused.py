@@ -20,7 +20,7 @@ _PACKAGED_BY = {
 }
 """Files by which a project can be installed, and what they hold then."""
 _LARGEST_SETTING = 1_000_000
-_PART = re.compile(rb"(?:\A|(?<=\n))(?=[^\s#)\]}'\"])")
+_PART = re.compile(rb"\n(?=[^\s#)\]}'\"])")
 """Where statements of a module begin."""
 _CLASS = re.compile(rb"class (\w+)[ \t]*(?:\(([\w. ]*)\))?[ \t]*:")
 _FUNCTION = re.compile(rb"(?:async[ \t]+)?def (\w+)[ \t]*\(")
@@ -31,17 +31,19 @@ _CALLED_BY_OTHERS = re.compile(
     rb"|write|writelines|flush|read|readline|close|emit|format|filter|handle|run|default"
 )
 """What Python, PyTorch, tests and launchers call by these names."""
-_CALLED_BY_NAME = (
-    re.compile(
+_CALLED_BY_NAME = {
+    (b"getattr(", b"eval("): re.compile(
         rb"\bgetattr\(([\w.]{1,80}),[ \t]*(?![ \t\"'f])[^()\n]{1,80}\)[ \t]*\("
         rb"|(?<![\w.])(?<!def )eval\("
     ),
-    re.compile(
+    (b"__dict__",): re.compile(
         rb"(?m)(?:^|(?<=[^\w.]))([\w.]{1,80})\.__dict__[ \t]*\[(?![\"'])[^\]\n]{1,80}\][ \t]*\("
     ),
-    re.compile(rb"(?:globals\(\)|vars\(\w+\))[ \t]*\[(?![\"'])[^\]\n]{1,80}\][ \t]*\("),
-)
-"""`getattr(losses, settings["loss"])(...)`, `models.__dict__[args.arch]()`, `eval(args.model)`."""
+    (b"globals()", b"vars("): re.compile(
+        rb"(?:globals\(\)|vars\(\w+\))[ \t]*\[(?![\"'])[^\]\n]{1,80}\][ \t]*\("
+    ),
+}
+"""By words that stand in each: `getattr(losses, settings["loss"])(...)`, `models.__dict__[args.arch]()`, `eval(args.model)`."""
 _OF_TORCH = re.compile(
     rb"(?m)^[ \t]*(?:import|from)[ \t]+(?:torch|torchvision)\b[^\n#]*?\b(\w+)[ \t]*(?=$|#|,|\r)"
 )
@@ -108,7 +110,7 @@ def unused_definitions(
     once -= methods if ways else set()
     if not once:
         return frozenset()
-    names = {name.encode() for name in once}
+    names = frozenset(name.encode() for name in once)
     all_names = blake2b(" ".join(sorted(once)).encode(), digest_size=16).hexdigest()
     uses: dict[str, set[str]] = defaultdict(set)
     for file in files:
@@ -128,7 +130,8 @@ def _calls_by_name(content: Content, memo: FactMemo) -> tuple[str, ...]:
         data = content.data
         owners = [
             (found[1] or b"") if found.re.groups else b""
-            for way in (_CALLED_BY_NAME if b"__dict__" in data else _CALLED_BY_NAME[::2])
+            for words, way in _CALLED_BY_NAME.items()
+            if any(word in data for word in words)
             for found in way.finditer(data)
         ]
         of_torch = {b"torch", *_OF_TORCH.findall(data)} if any(owners) else set()
@@ -220,7 +223,7 @@ def _methods_in(file: Path, content: Content, memo: FactMemo) -> tuple[str, ...]
 
 
 def _used_in(
-    file: Path, content: Content, names: Collection[bytes], all_names: str, memo: FactMemo
+    file: Path, content: Content, names: frozenset[bytes], all_names: str, memo: FactMemo
 ) -> Uses:
     """Which of some names are in a file, each with the definitions around it."""
 
@@ -228,8 +231,7 @@ def _used_in(
         found = {
             (owner, word)
             for owner, part in _parts(file, content.data)
-            for word in _WORD.findall(_code(file, part))
-            if word in names
+            for word in names.intersection(_WORD.findall(_code(file, part)))
         }
         found |= {(b"", name) for name in _put_together(content.data, names)}
         return sorted((owner.decode(), word.decode()) for owner, word in found)
