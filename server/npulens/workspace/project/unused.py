@@ -71,7 +71,7 @@ _PLAIN_BASES = frozenset(
 _MAIN = b"\nif __name__"
 _MADE_INPUT = re.compile(rb"\btorch\.(?:rand|randn|randint|ones|zeros)\(")
 _WORKS = re.compile(
-    rb"backward|\.step\(|load|open\(|read|argparse|parse_args|argv|save|write|Data[sl]|\bmain\("
+    rb"\bbackward|\.step\(|load|open\(|read|argparse|parse_args|argv|save|write|Data[sl]|\bmain\("
 )
 """What a main program does that is more than to try out the definitions around it."""
 _ENTRANCES = frozenset({"conftest.py", "hubconf.py"})
