@@ -45,6 +45,7 @@ class Recognizer:
         self._elsewhere = module.elsewhere
         self._evaluator = Evaluator(self._definitions, configured, module.elsewhere)
         self._configured = configured
+        self._only_infers = module.target.project.only_infers
         self._catalogue = module.catalogue
         self._style = module.target.style
         self._looks_left = 0
@@ -132,7 +133,7 @@ class Recognizer:
             for pattern in self._by_operator.get(operator, ()):
                 if pattern.traits & ~value.traits:
                     continue  # it has operators that are not in this value
-                if pattern.without_gradient and not without_gradient:
+                if pattern.without_gradient and not (without_gradient or self._only_infers):
                     continue
                 found = next(filter(self._holds, matches(pattern, value)), None)
                 if found is not None:

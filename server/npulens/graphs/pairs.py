@@ -194,11 +194,11 @@ def stored(graph: Graph, before: Node, items: Sequence[Node], value: Node) -> No
     """
     part = part_of_stack(before, items)
     if part is not None:
-        parts = list(before.operands[0].operands)
-        if not any(each is value or each in value.operands for each in parts):
+        both = list(before.operands[0].operands)
+        if not any(each is value or each in value.operands for each in both):
             return None
-        parts[part] = value
-        return graph.node("stack", (graph.node(TUPLE, tuple(parts)), before.operands[1]))
+        both[part] = value
+        return graph.node("stack", (graph.node(TUPLE, tuple(both)), before.operands[1]))
     after = graph.node("stored", (before, *items, value))
     if before.operator != "stored":
         return None

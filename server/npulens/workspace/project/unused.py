@@ -43,7 +43,10 @@ _CALLED_BY_NAME = {
         rb"(?:globals\(\)|vars\(\w+\))[ \t]*\[(?![\"'])[^\]\n]{1,80}\][ \t]*\("
     ),
 }
-"""By words that stand in each: `getattr(losses, settings["loss"])(...)`, `models.__dict__[args.arch]()`, `eval(args.model)`."""
+"""`getattr(losses, settings["loss"])(...)`, `models.__dict__[args.arch]()`, `eval(args.model)`.
+
+By words of which one stands in each.
+"""
 _OF_TORCH = re.compile(
     rb"(?m)^[ \t]*(?:import|from)[ \t]+(?:torch|torchvision)\b[^\n#]*?\b(\w+)[ \t]*(?=$|#|,|\r)"
 )
