@@ -1,10 +1,12 @@
 """Classes, functions and methods that nothing of a project uses, such as losses tried once."""
 
 import re
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from hashlib import blake2b
-from itertools import takewhile
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +34,10 @@ _CALLED_BY_OTHERS = re.compile(
 )
 """What Python, PyTorch, tests and launchers call by these names."""
 _CALLED_BY_NAME = {
-    (b"getattr(", b"eval("): re.compile(
-        rb"\bgetattr\(([\w.]{1,80}),[ \t]*(?![ \t\"'f])[^()\n]{1,80}\)[ \t]*\("
-        rb"|(?<![\w.])(?<!def )eval\("
+    (b"getattr(",): re.compile(
+        rb"getattr\((?<!\w........)([\w.]{1,80}),[ \t]*(?![ \t\"'f])[^()\n]{1,80}\)[ \t]*\("
     ),
+    (b"eval(",): re.compile(rb"eval\((?<![\w.].....)(?<!def .....)"),
     (b"__dict__",): re.compile(
         rb"(?m)(?:^|(?<=[^\w.]))([\w.]{1,80})\.__dict__[ \t]*\[(?![\"'])[^\]\n]{1,80}\][ \t]*\("
     ),
@@ -247,18 +249,33 @@ def _code(file: Path, part: bytes) -> bytes:
     """A part of a module without lines of comments, and without names that are only imported."""
     if file.suffix != ".py":
         return part
-    code = _COMMENT.sub(b"", part)
+    code = _COMMENT.sub(b"", part) if b"#" in part else part
     is_import = code.startswith((b"from ", b"import ")) and b";" not in code
     return b" ".join(_RENAMED.findall(code)) if is_import else code
 
 
-def _put_together(data: bytes, names: Collection[bytes]) -> Iterator[bytes]:
+def _put_together(data: bytes, names: frozenset[bytes]) -> Iterator[bytes]:
     parts = set(_MADE_UP.findall(data))
-    starts = tuple({start for start, _, _ in parts if start})
-    ends = tuple({end or other for _, end, other in parts if end or other})
-    for name in names if parts else ():
-        if name.startswith(starts) or name.endswith(ends):
-            yield name
+    starts = {start for start, _, _ in parts if start}
+    ends = {end or other for _, end, other in parts if end or other}
+    if not parts:
+        return
+    forward, backward = _in_order(names)
+    for start in starts:
+        yield from _beginning_with(start, forward)
+    for end in ends:
+        yield from (name[::-1] for name in _beginning_with(end[::-1], backward))
+
+
+@lru_cache(maxsize=2)
+def _in_order(names: frozenset[bytes]) -> tuple[list[bytes], list[bytes]]:
+    """Names in order, and in the order of their ends, written from behind."""
+    return sorted(names), sorted(name[::-1] for name in names)
+
+
+def _beginning_with(start: bytes, ordered: Sequence[bytes]) -> Iterator[bytes]:
+    following = islice(ordered, bisect_left(ordered, start), None)
+    return takewhile(lambda name: name.startswith(start), following)
 
 
 def _read_uses(plain: Any) -> Uses:
