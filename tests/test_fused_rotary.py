@@ -78,6 +78,28 @@ def turn(q, k, cos, sin, unsqueeze_dim=1):
         [HEADS, (2, 2, 6, 16), (2, 6, 16), (2, 6, 16)],
     ),
     Spelling(
+        "pairs the other way round, one of each negated in its place",
+        """
+def turn(x, cos, sin):
+    turned = x.unflatten(-1, (-1, 2)).flip(-1)
+    turned[..., 0] = -turned[..., 0]
+    return x * cos + turned.flatten(-2) * sin
+""",
+        (f"return {PAIRWISE}",),
+        WHOLE,
+    ),
+    Spelling(
+        "pairs the other way round by a function, and stacked with a sign",
+        """
+def turn(x, cos, sin):
+    swapped = torch.flip(x.reshape(*x.shape[:-1], -1, 2), dims=(-1,))
+    rotated = torch.stack([-swapped[..., 0], swapped[..., 1]], dim=-1).flatten(-2)
+    return x * cos + rotated * sin
+""",
+        (f"return {PAIRWISE}",),
+        WHOLE,
+    ),
+    Spelling(
         "one statement for both",
         ROTATE_HALF
         + """

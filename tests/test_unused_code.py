@@ -230,6 +230,19 @@ def test_modules_that_nothing_imports_are_not_told(tmp_path: Path, name: str) ->
     assert [row["code"] for row in rows] == ["NPU802"] * count
 
 
+def test_modules_that_only_unused_ones_import_are_not_told(tmp_path: Path) -> None:
+    files = {"utils/more.py": "from .old.loss import loss\n\ndef f(x):\n    return x.softmax(-1)\n"}
+    root = written(tmp_path / "project", {**files, "run.py": "main()\n"}, LOSS)
+    (root / "utils" / "old").mkdir()
+    (root / "utils" / "old" / "loss.py").write_text(OLD)
+    arguments = ["check", str(root), "--output-format", "json"]
+    rows = json.loads(CliRunner().invoke(cli, arguments).stdout)
+    assert not [row for row in rows if "old" in row["path"]]
+    (root / "run.py").write_text("from utils.more import f\n\nmain(f)\n")
+    rows = json.loads(CliRunner().invoke(cli, arguments).stdout)
+    assert [row["code"] for row in rows if "old" in row["path"]] == ["NPU802"]
+
+
 GATE = """import torch
 from torch.nn import functional
 

@@ -178,6 +178,7 @@ class ProjectFacts:
         unused: What it does not use.
         members: Names that its modules import from each other.
         names_cuda: A module of it names CUDA.
+        only_infers: It uses models and trains none, as far as its modules show.
     """
 
     root: str = ""
@@ -188,6 +189,7 @@ class ProjectFacts:
     unused: UnusedFacts = UnusedFacts()
     members: ModuleMembers = ModuleMembers()
     names_cuda: bool = False
+    only_infers: bool = False
 
     def place_of(self, path: str) -> str:
         """The path of a file within the project; as it is, if the file is not below the root."""

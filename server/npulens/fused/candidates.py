@@ -33,6 +33,7 @@ _AROUND_MODELS = re.compile(
 )
 """Functions that load, store, convert or drive models, or work on what goes in and comes out."""
 _LONGEST_LINE = 200
+_ATTRIBUTE = re.compile(r"\.(\w+)")
 
 
 Places = Sequence[tuple[int, str]]
@@ -122,13 +123,13 @@ class Candidates:
 
     def _methods(self, owner: ClassHere) -> Iterator[FunctionHere]:
         members, attributes = self._members(owner), self._attributes(owner)
-        any_name = _any_attribute({*members, *attributes})
+        is_using = bool(members or attributes)
         for name, method in owner.methods.items():
             if name != "__init__":
                 reach = _reach(method.node, self._lines)
-                names = set() if any_name is None else set(any_name.findall(self._text, *reach))
-                inside = [attributes[each] for each in names if each in attributes]
-                others = [members[each] for each in names if each in members]
+                names = set(_ATTRIBUTE.findall(self._text, *reach)) if is_using else set()
+                inside = [attributes[each] for each in names & attributes.keys()]
+                others = [members[each] for each in names & members.keys()]
                 if self._is_one(method.node, inside, others):
                     yield from _with_nested(method)
 
@@ -234,12 +235,6 @@ def _with_nested(function: FunctionHere) -> Iterator[FunctionHere]:
     for node in inner_statements(function.node.body):
         if isinstance(node, ast.FunctionDef):
             yield from _with_nested(nested_function(node, function))
-
-
-def _any_attribute(names: Iterable[str]) -> re.Pattern[str] | None:
-    """Matches any of some attributes, `None` if there are none."""
-    words = sorted(names)
-    return re.compile(rf"\.({'|'.join(words)})\b") if words else None
 
 
 def _is_between(places: Places, start: int, end: int) -> bool:

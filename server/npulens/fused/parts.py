@@ -12,7 +12,7 @@ Reach = tuple[int, int]
 """Where a stretch of a text begins and ends."""
 _MOST_STRETCHES = 100
 _GAIN = re.compile(
-    r"\*\s*\(?(?:1(?:\.0?)? \+ )?(?:self\.)?(?:weight|gamma|gain|scale)\b"
+    r"\*\s*\(?(?:1(?:\.0?)? \+ )?(?:self\.)?(?:weight|gamma|gain|scale)\b(?!\s*/)"
     r"|\b(?:weight|gamma|gain|scale)\s*\*(?!\*)"
 )
 _PASSED_ON = "turn"
@@ -73,11 +73,11 @@ def _adds(own: "Part", need: _Need, others: Sequence["Part"]) -> bool:
 
     What a norm of another module computes is found there; only a gain is multiplied elsewhere.
     """
+    if need.is_of_norm and any(o.is_elsewhere for o in others) and need.is_met_by(others):
+        return not need.words.isdisjoint(own.words) or own.names_gain
     whole = [other for other in others if need.is_met_by((other,))]
     if not whole:
         return True
-    if any(other.is_elsewhere for other in whole) and need.is_of_norm:
-        return not need.words.isdisjoint(own.words) or own.names_gain
     return need.is_touched_by(own)
 
 
@@ -92,7 +92,7 @@ class Part:
         is_elsewhere: It is of another module.
     """
 
-    __slots__ = ("_known", "_stretches", "_traits", "is_elsewhere", "words")
+    __slots__ = ("_known", "_others", "_own", "_stretches", "_traits", "is_elsewhere", "words")
 
     def __init__(
         self,
@@ -107,9 +107,12 @@ class Part:
         others = tuple(others)
         self.words: frozenset[str] = frozenset(words).union(*(other.words for other in others))
         stretches = dict.fromkeys((text, *reach) for reach in reaches)
+        self._own, taken = tuple(stretches), []
         for other in others:
             if len(stretches) < _MOST_STRETCHES:
                 stretches |= other._stretches
+                taken.append(other)
+        self._others: Sequence[Part] = taken
         self._stretches: dict[tuple[str, int, int], None] = stretches
         self._known: dict[str, bool] = {}
         self._traits: frozenset[str] | None = None
@@ -119,7 +122,9 @@ class Part:
         known = self._known.get(name)
         if known is None:
             search = _expressions()[name].search
-            known = any(search(*stretch) is not None for stretch in self._stretches)
+            known = any(other.has(name) for other in self._others) or any(
+                search(*stretch) is not None for stretch in self._own
+            )
             self._known[name] = known
         return known
 

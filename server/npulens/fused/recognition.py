@@ -2,9 +2,10 @@
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from npulens.catalog.messages import message
-from npulens.catalog.model import Finding, MigrationStyle, Related
+from npulens.catalog.model import Finding, MigrationStyle, PatternSource, Related
 from npulens.checks.segments.analysed_module import AnalysedModule
 from npulens.checks.segments.fused_answers import Idiom, Recognition
 from npulens.fused.known_activations import names_another
@@ -44,12 +45,11 @@ class Recognizer:
         self._elsewhere = module.elsewhere
         self._evaluator = Evaluator(self._definitions, configured, module.elsewhere)
         self._configured = configured
+        self._only_infers = module.target.project.only_infers
         self._catalogue = module.catalogue
         self._style = module.target.style
         self._looks_left = 0
-        self._by_operator: dict[str, list[Pattern]] = {}
-        for pattern in read_patterns(module.catalogue.patterns):
-            self._by_operator.setdefault(pattern.root.operator, []).append(pattern)
+        self._by_operator = _by_operator(module.catalogue.patterns)
 
     def recognize(self, function: FunctionHere) -> Recognition:
         """What is found in a function of the segment."""
@@ -57,7 +57,9 @@ class Recognizer:
         inlined: set[tuple[ast.AST, str]] = set()
         start = self._lines.starts[function.node.lineno - 1]
         # What is noted of a parameter must not count for one of the same name elsewhere.
-        self._evaluator = Evaluator(self._definitions, self._configured, self._elsewhere)
+        evaluator = Evaluator(self._definitions, self._configured, self._elsewhere)
+        evaluator.take_names_of(self._evaluator)
+        self._evaluator = evaluator
         self._looks_left = _MOST_LOOKS
         record = self._evaluator.evaluate(function)
         for place in [] if record is None else self._places(record):
@@ -131,7 +133,7 @@ class Recognizer:
             for pattern in self._by_operator.get(operator, ()):
                 if pattern.traits & ~value.traits:
                     continue  # it has operators that are not in this value
-                if pattern.without_gradient and not without_gradient:
+                if pattern.without_gradient and not (without_gradient or self._only_infers):
                     continue
                 found = next(filter(self._holds, matches(pattern, value)), None)
                 if found is not None:
@@ -187,6 +189,15 @@ class Recognizer:
             tuple(fixes),
             related=related,
         )
+
+
+@lru_cache(maxsize=4)
+def _by_operator(sources: tuple[PatternSource, ...]) -> Mapping[str, Sequence[Pattern]]:
+    """The patterns by the operator that computes their result."""
+    found: dict[str, list[Pattern]] = {}
+    for pattern in read_patterns(sources):
+        found.setdefault(pattern.root.operator, []).append(pattern)
+    return found
 
 
 def _order(match: tuple[Node, Place]) -> tuple[bool, int]:

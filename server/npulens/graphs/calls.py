@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from npulens.graphs.algebra import add, divide, multiply, negate, power, square_root, subtract
 from npulens.graphs.nodes import ATTRIBUTE, TUPLE, Graph, Node, is_constant, number, stripped
 from npulens.graphs.operators import WITHOUT_EFFECT, Signature, parameter_name
-from npulens.graphs.pairs import complex_pairs, flattened
+from npulens.graphs.pairs import complex_pairs, flattened, flipped
 from npulens.graphs.permutations import transpose
 from npulens.graphs.products import batched, batched_with_sum
 from npulens.graphs.ranks import rank_of
@@ -147,6 +147,7 @@ _FORMS: dict[str, Callable[..., Node | None]] = {
     "unsqueeze": unsqueeze,
     "transpose": transpose,
     "flatten": flattened,
+    "flip": flipped,
     "view_as_complex": complex_pairs,
     "bmm": batched,
     "baddbmm": batched_with_sum,

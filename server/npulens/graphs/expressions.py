@@ -64,12 +64,17 @@ class Expressions:
         self.steps = 0
         self._numbers: dict[int, int] = {}
         self._kept: list[ast.AST] = []
-        self._library: dict[tuple[object, str], list[str]] = {}
+        self._names_of_scopes: dict[tuple[int, str], list[str]] = {}
+        self._names_of_modules: dict[tuple[str, str], list[str]] = {}
         self._elsewhere: dict[tuple[str, str], str | None] = {}
         self.nested: dict[int, Closure] = {}
         """Functions defined in functions, by the serial of their value."""
         self.listed: dict[int, ast.ListComp | ast.GeneratorExp] = {}
         """Comprehensions, by the serial of theirs."""
+
+    def take_names_of(self, other: Expressions) -> None:
+        """Rest on what names of modules meant for another one, with the same definitions."""
+        self._names_of_modules, self._elsewhere = other._names_of_modules, other._elsewhere
 
     def number_of(self, node: ast.AST) -> int:
         """A number for a place in the code, the same each time it is evaluated."""
@@ -130,12 +135,17 @@ class Expressions:
         if name is None:
             return []
         scope = frame.function.scope
+        dotted = ".".join((name.root, *name.path))
+        if scope.names.get(name.root):
+            in_scope = id(scope), dotted
+            if in_scope not in self._names_of_scopes:
+                self._names_of_scopes[in_scope] = qualified_names(node, scope)
+            return self._names_of_scopes[in_scope]
         # What no function around binds means the same everywhere in the file.
-        place = id(scope) if scope.names.get(name.root) else frame.function.place
-        key = (place, ".".join((name.root, *name.path)))
-        if key not in self._library:
-            self._library[key] = qualified_names(node, scope)
-        return self._library[key]
+        in_module = frame.function.place, dotted
+        if in_module not in self._names_of_modules:
+            self._names_of_modules[in_module] = qualified_names(node, scope)
+        return self._names_of_modules[in_module]
 
     def _imported(self, names: Sequence[str], frame: Frame) -> Node:
         """What has one of some full names: of another module, or of a library."""

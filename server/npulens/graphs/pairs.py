@@ -164,11 +164,41 @@ def pairs_of(tensor: Node) -> Node | None:
     return None
 
 
+def flipped(graph: Graph, tensor: Node, dimensions: Node) -> Node | None:
+    """`flip` of the last dimension of pairs: each the other way round, as a stack of two."""
+    if dimensions.operator == TUPLE and len(dimensions.operands) == 1:
+        dimensions = dimensions.operands[0]
+    source = pairs_of(tensor) if is_constant(dimensions, -1) else None
+    if source is None:
+        return None
+    parts = [graph.node("every_second", (source, graph.constant(place))) for place in (1, 0)]
+    return graph.node("stack", (graph.node(TUPLE, tuple(parts)), graph.constant(-1)))
+
+
+def part_of_stack(tensor: Node, items: Sequence[Node]) -> int | None:
+    """Which of two tensors that are stacked last of all `[..., 0]` or `[..., 1]` is."""
+    if tensor.operator != "stack" or not is_constant(tensor.operands[1], -1):
+        return None
+    parts = tensor.operands[0]
+    is_of_two = parts.operator == TUPLE and len(parts.operands) == 2
+    if not is_of_two or len(items) != 2 or items[0].operator != "ellipsis":
+        return None
+    return next((part for part in (0, 1) if is_constant(items[1], part)), None)
+
+
 def stored(graph: Graph, before: Node, items: Sequence[Node], value: Node) -> Node | None:
     """What a tensor holds after its even and its odd places, or both halves, were assigned.
 
-    The result is cast to the type of the tensor that was written to.
+    The result is cast to the type of the tensor that was written to. Of a stack of two, one may be
+    assigned that is computed of these, of whose type it is.
     """
+    part = part_of_stack(before, items)
+    if part is not None:
+        both = list(before.operands[0].operands)
+        if not any(each is value or each in value.operands for each in both):
+            return None
+        both[part] = value
+        return graph.node("stack", (graph.node(TUPLE, tuple(both)), before.operands[1]))
     after = graph.node("stored", (before, *items, value))
     if before.operator != "stored":
         return None

@@ -3,7 +3,14 @@
 from collections.abc import Sequence
 
 from npulens.graphs.nodes import CONSTANT, TABLE, TUPLE, Graph, Node, entry, is_constant, number
-from npulens.graphs.pairs import SLICE, is_first, keeps_leading, pairs_of, rows_of
+from npulens.graphs.pairs import (
+    SLICE,
+    is_first,
+    keeps_leading,
+    pairs_of,
+    part_of_stack,
+    rows_of,
+)
 
 ELLIPSIS = "ellipsis"
 
@@ -49,6 +56,9 @@ def subscript(graph: Graph, tensor: Node, items: Sequence[Node]) -> Node:
         position = number(items[0])
         if isinstance(position, int) and tensor.operator in _SEQUENCES:
             return element(graph, tensor, position)
+    place = part_of_stack(tensor, items)
+    if place is not None:
+        return tensor.operands[0].operands[place]
     part = _last_dimension_part(graph, tensor, items)
     if part is not None:
         return part

@@ -22,16 +22,8 @@ class OtherModules(Generic[Known]):
 
     def find(self, qualified: str) -> Known | None:
         """What is known of a name as the imports have it, `pack.boxes.keep` or `..boxes.keep`."""
-        module, _, name = qualified.rpartition(".")
-        places: Mapping[str, Known] | None = _by_name(self.known).get(name)
-        if places is None:
-            return None
-        if not qualified.startswith("."):
-            return self._absolute(module.split("."), places)
-        inner = qualified.lstrip(".")
-        ups = len(qualified) - len(inner) - 1
-        folder = self._folder[: len(self._folder) - ups]
-        return places.get("/".join((*folder, *inner.split(".")[:-1])).removeprefix("./"))
+        found: Known | None = _found(self.known, self._folder, qualified)
+        return found
 
     def names_in(self, qualified: str) -> Iterator[str]:
         """The names of a module of which something is known."""
@@ -44,27 +36,44 @@ class OtherModules(Generic[Known]):
         return not self.known
 
     @cached_property
-    def _folder(self) -> list[str]:
-        return PurePath(self.path).parent.as_posix().split("/")
-
-    def _absolute(self, module: list[str], places: Mapping[str, Known]) -> Known | None:
-        """What is in the module of this name that is nearest, seen from the importing one."""
-        outside = {}
-        for place in places:
-            parts = place.split("/")
-            if parts[-len(module) :] == module:
-                outside[place] = parts[: -len(module)]
-        own = [part for part in self._folder if part != "."]
-        around = [place for place, root in outside.items() if own[: len(root)] == root]
-        if around:
-            return places[max(around, key=lambda place: len(outside[place]))]
-        is_clear = len(module) > 1 and len(outside) == 1
-        return places[next(iter(outside))] if is_clear else None
+    def _folder(self) -> str:
+        return PurePath(self.path).parent.as_posix()
 
 
 def member_of(module: str, name: str) -> str:
     """A name of a module as an import has it, whose dots may be all there is of the module."""
     return f"{module}{name}" if module.endswith(".") else f"{module}.{name}"
+
+
+@lru_cache(maxsize=4096)
+def _found(known: frozenset[tuple[str, str, Any]], folder: str, qualified: str) -> Any:
+    """What is known of a name for modules of a folder: those beside each other ask the same."""
+    module, _, name = qualified.rpartition(".")
+    places = _by_name(known).get(name)
+    if places is None:
+        return None
+    around = folder.split("/")
+    if not qualified.startswith("."):
+        return _absolute(module.split("."), around, places)
+    inner = qualified.lstrip(".")
+    ups = len(qualified) - len(inner) - 1
+    above = around[: len(around) - ups]
+    return places.get("/".join((*above, *inner.split(".")[:-1])).removeprefix("./"))
+
+
+def _absolute(module: list[str], folder: list[str], places: Mapping[str, Any]) -> Any:
+    """What is in the module of this name that is nearest, seen from the importing one."""
+    outside = {}
+    for place in places:
+        parts = place.split("/")
+        if parts[-len(module) :] == module:
+            outside[place] = parts[: -len(module)]
+    own = [part for part in folder if part != "."]
+    around = [place for place, root in outside.items() if own[: len(root)] == root]
+    if around:
+        return places[max(around, key=lambda place: len(outside[place]))]
+    is_clear = len(module) > 1 and len(outside) == 1
+    return places[next(iter(outside))] if is_clear else None
 
 
 @lru_cache(maxsize=16)

@@ -12,6 +12,7 @@ from npulens.workspace.project.configured import configured_activations
 from npulens.workspace.project.counterparts import with_counterparts
 from npulens.workspace.project.device_functions import device_functions
 from npulens.workspace.project.extension_facts import extension_facts
+from npulens.workspace.project.inference_only import only_infers
 from npulens.workspace.project.own_modules import own_modules
 from npulens.workspace.project.reexported_libraries import reexported_libraries
 from npulens.workspace.project.returned_shapes import returned_shapes
@@ -66,4 +67,5 @@ def project_facts(
         unused=unused_facts,
         members=members,
         names_cuda=any(b"cuda" in content.data for content in modules.values()),
+        only_infers=only_infers(modules, folders, memo),
     )

@@ -1,10 +1,12 @@
 """Classes, functions and methods that nothing of a project uses, such as losses tried once."""
 
 import re
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from hashlib import blake2b
-from itertools import takewhile
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ _PACKAGED_BY = {
 }
 """Files by which a project can be installed, and what they hold then."""
 _LARGEST_SETTING = 1_000_000
-_PART = re.compile(rb"(?:\A|(?<=\n))(?=[^\s#)\]}'\"])")
+_PART = re.compile(rb"\n(?=[^\s#)\]}'\"])")
 """Where statements of a module begin."""
 _CLASS = re.compile(rb"class (\w+)[ \t]*(?:\(([\w. ]*)\))?[ \t]*:")
 _FUNCTION = re.compile(rb"(?:async[ \t]+)?def (\w+)[ \t]*\(")
@@ -31,17 +33,22 @@ _CALLED_BY_OTHERS = re.compile(
     rb"|write|writelines|flush|read|readline|close|emit|format|filter|handle|run|default"
 )
 """What Python, PyTorch, tests and launchers call by these names."""
-_CALLED_BY_NAME = (
-    re.compile(
-        rb"\bgetattr\(([\w.]{1,80}),[ \t]*(?![ \t\"'f])[^()\n]{1,80}\)[ \t]*\("
-        rb"|(?<![\w.])(?<!def )eval\("
+_CALLED_BY_NAME = {
+    (b"getattr(",): re.compile(
+        rb"getattr\((?<!\w........)([\w.]{1,80}),[ \t]*(?![ \t\"'f])[^()\n]{1,80}\)[ \t]*\("
     ),
-    re.compile(
+    (b"eval(",): re.compile(rb"eval\((?<![\w.].....)(?<!def .....)"),
+    (b"__dict__",): re.compile(
         rb"(?m)(?:^|(?<=[^\w.]))([\w.]{1,80})\.__dict__[ \t]*\[(?![\"'])[^\]\n]{1,80}\][ \t]*\("
     ),
-    re.compile(rb"(?:globals\(\)|vars\(\w+\))[ \t]*\[(?![\"'])[^\]\n]{1,80}\][ \t]*\("),
-)
-"""`getattr(losses, settings["loss"])(...)`, `models.__dict__[args.arch]()`, `eval(args.model)`."""
+    (b"globals()", b"vars("): re.compile(
+        rb"(?:globals\(\)|vars\(\w+\))[ \t]*\[(?![\"'])[^\]\n]{1,80}\][ \t]*\("
+    ),
+}
+"""`getattr(losses, settings["loss"])(...)`, `models.__dict__[args.arch]()`, `eval(args.model)`.
+
+By words of which one stands in each.
+"""
 _OF_TORCH = re.compile(
     rb"(?m)^[ \t]*(?:import|from)[ \t]+(?:torch|torchvision)\b[^\n#]*?\b(\w+)[ \t]*(?=$|#|,|\r)"
 )
@@ -69,7 +76,7 @@ _PLAIN_BASES = frozenset(
 _MAIN = b"\nif __name__"
 _MADE_INPUT = re.compile(rb"\btorch\.(?:rand|randn|randint|ones|zeros)\(")
 _WORKS = re.compile(
-    rb"backward|\.step\(|load|open\(|read|argparse|parse_args|argv|save|write|Data[sl]|\bmain\("
+    rb"\bbackward|\.step\(|load|open\(|read|argparse|parse_args|argv|save|write|Data[sl]|\bmain\("
 )
 """What a main program does that is more than to try out the definitions around it."""
 _ENTRANCES = frozenset({"conftest.py", "hubconf.py"})
@@ -108,7 +115,7 @@ def unused_definitions(
     once -= methods if ways else set()
     if not once:
         return frozenset()
-    names = {name.encode() for name in once}
+    names = frozenset(name.encode() for name in once)
     all_names = blake2b(" ".join(sorted(once)).encode(), digest_size=16).hexdigest()
     uses: dict[str, set[str]] = defaultdict(set)
     for file in files:
@@ -128,7 +135,8 @@ def _calls_by_name(content: Content, memo: FactMemo) -> tuple[str, ...]:
         data = content.data
         owners = [
             (found[1] or b"") if found.re.groups else b""
-            for way in (_CALLED_BY_NAME if b"__dict__" in data else _CALLED_BY_NAME[::2])
+            for words, way in _CALLED_BY_NAME.items()
+            if any(word in data for word in words)
             for found in way.finditer(data)
         ]
         of_torch = {b"torch", *_OF_TORCH.findall(data)} if any(owners) else set()
@@ -220,7 +228,7 @@ def _methods_in(file: Path, content: Content, memo: FactMemo) -> tuple[str, ...]
 
 
 def _used_in(
-    file: Path, content: Content, names: Collection[bytes], all_names: str, memo: FactMemo
+    file: Path, content: Content, names: frozenset[bytes], all_names: str, memo: FactMemo
 ) -> Uses:
     """Which of some names are in a file, each with the definitions around it."""
 
@@ -228,8 +236,7 @@ def _used_in(
         found = {
             (owner, word)
             for owner, part in _parts(file, content.data)
-            for word in _WORD.findall(_code(file, part))
-            if word in names
+            for word in names.intersection(_WORD.findall(_code(file, part)))
         }
         found |= {(b"", name) for name in _put_together(content.data, names)}
         return sorted((owner.decode(), word.decode()) for owner, word in found)
@@ -242,18 +249,33 @@ def _code(file: Path, part: bytes) -> bytes:
     """A part of a module without lines of comments, and without names that are only imported."""
     if file.suffix != ".py":
         return part
-    code = _COMMENT.sub(b"", part)
+    code = _COMMENT.sub(b"", part) if b"#" in part else part
     is_import = code.startswith((b"from ", b"import ")) and b";" not in code
     return b" ".join(_RENAMED.findall(code)) if is_import else code
 
 
-def _put_together(data: bytes, names: Collection[bytes]) -> Iterator[bytes]:
+def _put_together(data: bytes, names: frozenset[bytes]) -> Iterator[bytes]:
     parts = set(_MADE_UP.findall(data))
-    starts = tuple({start for start, _, _ in parts if start})
-    ends = tuple({end or other for _, end, other in parts if end or other})
-    for name in names if parts else ():
-        if name.startswith(starts) or name.endswith(ends):
-            yield name
+    starts = {start for start, _, _ in parts if start}
+    ends = {end or other for _, end, other in parts if end or other}
+    if not parts:
+        return
+    forward, backward = _in_order(names)
+    for start in starts:
+        yield from _beginning_with(start, forward)
+    for end in ends:
+        yield from (name[::-1] for name in _beginning_with(end[::-1], backward))
+
+
+@lru_cache(maxsize=2)
+def _in_order(names: frozenset[bytes]) -> tuple[list[bytes], list[bytes]]:
+    """Names in order, and in the order of their ends, written from behind."""
+    return sorted(names), sorted(name[::-1] for name in names)
+
+
+def _beginning_with(start: bytes, ordered: Sequence[bytes]) -> Iterator[bytes]:
+    following = islice(ordered, bisect_left(ordered, start), None)
+    return takewhile(lambda name: name.startswith(start), following)
 
 
 def _read_uses(plain: Any) -> Uses:

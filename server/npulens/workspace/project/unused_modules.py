@@ -26,6 +26,8 @@ def unused_modules(
 ) -> frozenset[str]:
     """The paths of modules that only define something, and that no file of the project names.
 
+    Or only others of which that is true.
+
     Only projects of scripts are looked at, and only as a whole: others may import what a package
     offers. Where modules are imported by names that are made up, all may be, and
     what lies in the root of a project may be tried out in a shell.
@@ -43,26 +45,36 @@ def unused_modules(
         for file, content in modules.items()
         if _may_matter(content, memo) and file.parent.resolve() not in roots
     }
-    imported = set(_imported(modules, memo)) if inner else set()
-    left = [
+    left = {
         file
         for file, content in inner.items()
-        if file.name not in _ENTRANCES
-        and not runs_something(content, memo)
-        and not _is_among(file, imported)
-    ]
-    return frozenset(str(file) for file in left if not _is_named(file, files, contents))
+        if file.name not in _ENTRANCES and not runs_something(content, memo)
+    }
+    imports = {file: set(_imported(file, modules[file], memo)) for file in modules if left}
+    unused: set[Path] = set()
+    while left:
+        used = set().union(*(names for file, names in imports.items() if file not in unused))
+        others = [file for file in files if file not in unused]
+        found = {
+            file
+            for file in left
+            if not _is_among(file, used) and not _is_named(file, others, contents)
+        }
+        if not found:
+            break
+        unused |= found
+        left -= found
+    return frozenset(map(str, unused))
 
 
-def _imported(modules: Modules, memo: FactMemo) -> Iterator[tuple[str, ...]]:
-    """What all imports may read, as last parts of paths, also of those in comments."""
-    for file, content in modules.items():
-        above = file.parents
-        for name in imported_names(content, memo):
-            plain = name.lstrip(".")
-            dots = min(len(name) - len(plain), len(above))
-            folder = above[dots - 1].parts if dots else ()
-            yield (*folder, *plain.split("."))
+def _imported(file: Path, content: Content, memo: FactMemo) -> Iterator[tuple[str, ...]]:
+    """What the imports of a module may read, as last parts of paths, also of those in comments."""
+    above = file.parents
+    for name in imported_names(content, memo):
+        plain = name.lstrip(".")
+        dots = min(len(name) - len(plain), len(above))
+        folder = above[dots - 1].parts if dots else ()
+        yield (*folder, *plain.split("."))
 
 
 def _is_among(file: Path, imported: set[tuple[str, ...]]) -> bool:

@@ -12,9 +12,9 @@ from npulens.checks.context import Context
 from npulens.checks.python.apis.optimizers import against_edit, may_be_fused
 from npulens.checks.replacements import with_plugin
 from npulens.checks.titles import use
-from npulens.syntax.meanings import Qualified, resolve
+from npulens.syntax.meanings import Member, Qualified, Value, resolve
 from npulens.syntax.scopes import Scope
-from npulens.syntax.values import dotted_name, last_name
+from npulens.syntax.values import Imported, dotted_name, last_name
 from npulens.text.spans import Span
 
 _FUSED_OPTIMIZER = "fused-optimizer"
@@ -78,6 +78,8 @@ def _entries_of(callee: ast.expr, scope: Scope, context: Context) -> tuple[CallE
     names = [value.name for value in values if isinstance(value, Qualified)]
     if len(values) > 1:  # a class that is chosen somewhere
         names = [name for name in names if _is_optimizer(name, context)]
+    if isinstance(callee, ast.Attribute) and not names:
+        names = _methods(callee, values, context)
     if not names:
         return ()
     qualified = names[0]
@@ -89,6 +91,27 @@ def _entries_of(callee: ast.expr, scope: Scope, context: Context) -> tuple[CallE
     entries = context.catalogue.calls.get(qualified, ())
     is_agnostic = context.target.style is MigrationStyle.DEVICE_AGNOSTIC
     return tuple(e for e in entries if e.neutral is is_agnostic) or (entries if is_agnostic else ())
+
+
+def _methods(callee: ast.Attribute, values: Sequence[Value], context: Context) -> list[str]:
+    """The method of a library's class that is called: of an object of it, or of one not known.
+
+    What is not known counts where the module imports the class, and no class of it has the method.
+    """
+    members = [value.name for value in values if isinstance(value, Member)]
+    if members:
+        return members
+    named = [name for name in context.catalogue.calls if name.endswith(f".{callee.attr}")]
+    return [name for name in named if _is_imported(name.rpartition(".")[0], context)]
+
+
+def _is_imported(owner: str, context: Context) -> bool:
+    names = context.module.module.names.get(owner.rpartition(".")[2], ())
+    return owner.rpartition(".")[2][:1].isupper() and any(
+        isinstance(binding.value, Imported) and binding.value.qualified == owner
+        for _, bindings in names
+        for binding in bindings
+    )
 
 
 def _is_optimizer(name: str, context: Context) -> bool:
