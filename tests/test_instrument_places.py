@@ -405,3 +405,38 @@ def main(args, model, loader):
             optimizer.step()
 """
     assert f"grad_acc_steps={count})" in put_in(text, "monitor")
+
+
+FILLED = """\
+import torch
+class Trainer(Base):
+    def __init__(self, model, config):
+        self.model = model
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-3)
+    def fit(self, loader):
+        for batch in loader:
+            batch = self.move(batch)
+            out = self.model(**batch)
+            batch.update(out)
+            losses = self.criterion(**batch)
+            batch["all"] = losses
+            batch["loss"].backward()
+            BETWEEN
+            self.optimizer.step()
+    def move(self, batch):
+        return {name: value.to("cuda") for name, value in batch.items()}
+"""
+
+
+def test_a_dictionary_that_is_filled_holds_the_loss() -> None:
+    cast = put_in(FILLED.replace("BETWEEN", "pass"), "bfloat16")
+    inside = cast[cast.index("with torch.autocast") : cast.index('batch["loss"].backward()')]
+    assert "    out = self.model(**batch)" in inside and "= self.criterion(**batch)" in inside
+    assert "\n            batch[" not in inside  # all of it is indented
+
+
+def test_what_an_unknown_method_does_to_scaled_gradients_is_not_guessed() -> None:
+    with pytest.raises(UnclearError) as refused:
+        put_in(FILLED.replace("BETWEEN", "self._clip_gradients()"), "float16")
+    assert refused.value.line == 14 and "_clip_gradients" in refused.value.text.en
+    assert "npu_scaler.step(self.optimizer)" in put_in(FILLED.replace("BETWEEN", "pass"), "float16")

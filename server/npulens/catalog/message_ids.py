@@ -698,6 +698,7 @@ if TYPE_CHECKING:
         "instrument.unclear-loss",
         "instrument.long-string",
         "instrument.over-several-lines",
+        "instrument.unknown-between",
         "instrument.step-with-closure",
         "instrument.step-of-wrapper",
         "instrument.gradients-by-hand",

@@ -18,6 +18,7 @@ from npulens.training.call_sites import Path, Site
 from npulens.training.statement_blocks import block_with
 from npulens.training.updates import Backward
 
+_FILLING = frozenset({"update", "append", "extend", "setdefault"})
 _BUILTINS = frozenset(dir(builtins))
 _WITHOUT_MODELS = frozenset(
     {"torch", "torchvision", "numpy", "os", "time", "random", "math", "copy", "tqdm", "wandb"}
@@ -118,7 +119,8 @@ def _slice(
                 continue  # losses that are computed together, and go back one after the other
             break
         assigned = set(assigned_names(statement))
-        if not any(_is_part(name, each) for name in wanted for each in assigned):
+        written = assigned | set(_filled_names(statement))
+        if not any(_is_part(name, each) for name in wanted for each in written):
             continue
         wanted -= {n for n in wanted if n in assigned and not isinstance(statement, ast.If)}
         wanted |= _names(statement)
@@ -202,6 +204,19 @@ def assigned_names(statement: ast.stmt) -> Iterator[str]:
             name = dotted_name(node)
             if name is not None:
                 yield ".".join((name.root, *name.path))
+
+
+def _filled_names(statement: ast.stmt) -> Iterator[str]:
+    """What gets something more: `batch.update(losses)`, `losses["main"] = ...`."""
+    for node in nodes_below(statement):
+        owner: ast.expr | None = None
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+            owner = node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            owner = node.func.value if node.func.attr in _FILLING else None
+        name = None if owner is None else dotted_name(owner)
+        if name is not None:
+            yield ".".join((name.root, *name.path))
 
 
 def _is_part(name: str, assigned: str) -> bool:

@@ -19,7 +19,7 @@ from npulens.fixes.instruments.region_start import RegionStart
 from npulens.fixes.scripts import Script, UnclearError
 from npulens.syntax.meanings import Qualified, resolve_name
 from npulens.syntax.strings import comments_and_strings
-from npulens.syntax.values import Name
+from npulens.syntax.values import Name, dotted_name
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import line_ending
 from npulens.text.spans import Span
@@ -31,7 +31,7 @@ from npulens.training.loss_regions import (
 from npulens.training.program import FindModule, FindPrograms, Module, Program
 from npulens.training.training_script import TrainingScript, read_program
 from npulens.training.turns import Turn, turns
-from npulens.training.updates import Backward
+from npulens.training.updates import Backward, Update
 
 _CASTS_ALREADY = re.compile(
     r"\bautocast\b|\bGradScaler\b|\bamp\.(?:initialize|scale_loss)\b|\.half\(\)|\.bfloat16\(\)"
@@ -49,6 +49,7 @@ _DEVICES = re.compile(r"cuda|npu|gpu|accelerat|fabric|deepspeed|xpu|\bmps\b|\bra
 _SETS_GRADIENTS = re.compile(r"\.grad\s*=(?!=|\s*None\b)")
 """Where gradients may come from no `backward()`, so that what computes their loss is not seen."""
 _COMPUTES_GRADIENTS = re.compile(r"\bautograd\.grad\b|(?<![\w.])grad\(|\bvmap\(|\bvjp\(|\bjvp\(")
+_OWN_METHOD = re.compile(r"\bdef[ \t]+(\w+)|\bself\.(\w+)[ \t]*=")
 _STEP = "    "
 
 
@@ -221,6 +222,7 @@ class MixedPrecision:
                 yield self._replaced(backward.site.node, loss, f"{scaler}.scale({loss})")
             for update in step.updates:
                 node = update.site.node
+                self._require_nothing_unknown(step.backwards, update)
                 if update.scaler is not None or (isinstance(node, ast.Call) and node.args):
                     raise UnclearError(node.lineno, "instrument.step-with-closure")
                 if getattr(getattr(node, "func", None), "attr", "") != "step":
@@ -228,6 +230,24 @@ class MixedPrecision:
                 optimizer = script.source(update.optimizer)
                 called = script.source(node)
                 yield self._replaced(node, called, f"{scaler}.step({optimizer})")
+
+    def _require_nothing_unknown(self, backwards: Sequence[Backward], update: Update) -> None:
+        """See that no method of a base class elsewhere may clip the scaled gradients."""
+        function, end = update.site.function, update.site.node.lineno
+        lines = [each.site.node.lineno for each in backwards if each.site.function is function]
+        begin = max((line for line in lines if line <= end), default=end)
+        if function is None or begin == end:
+            return
+        text = self._script.lines.text
+        own = {name for names in _OWN_METHOD.findall(text) for name in names}
+        for node in nodes_below(function):
+            if isinstance(node, ast.Call) and begin < node.lineno < end:
+                name = dotted_name(node.func)
+                if name is None or name.root != "self" or len(name.path) != 1:
+                    continue
+                if name.path[0] not in own:
+                    code = self._script.source(node.func)
+                    raise UnclearError(node.lineno, "instrument.unknown-between", code=code)
 
     def _replaced(self, node: ast.expr, old: str, new: str) -> Edit:
         """A line in which one expression becomes another, with the old line in a comment."""
