@@ -139,6 +139,7 @@ def fit(net, optimizer, loader):
 )
 def test_what_is_given_is_watched_before_the_loops(text: str, line: str) -> None:
     watched = put_in(text, "monitor")
+    assert watched.count("set_monitor") == 1
     assert f"{line}grad_acc_steps=1)\n" in watched
     assert watched.partition(line)[2].partition("\n")[2].lstrip().startswith("for epoch")
 
@@ -440,3 +441,34 @@ def test_what_an_unknown_method_does_to_scaled_gradients_is_not_guessed() -> Non
         put_in(FILLED.replace("BETWEEN", "self._clip_gradients()"), "float16")
     assert refused.value.line == 14 and "_clip_gradients" in refused.value.text.en
     assert "npu_scaler.step(self.optimizer)" in put_in(FILLED.replace("BETWEEN", "pass"), "float16")
+
+
+def test_parameters_that_are_named_after_the_optimizer_are_none() -> None:
+    text = """\
+import torch
+model = torch.nn.Linear(2, 2).cuda()
+param_optimizer = list(model.named_parameters())
+optimizer = torch.optim.Adam([p for _, p in param_optimizer], lr=1e-3)
+for x in loader:
+    model(x).mean().backward()
+    optimizer.step()
+"""
+    watched = put_in(text, "monitor")
+    assert watched.count("set_monitor") == 1
+    assert "optimizer" in watched.partition("set_monitor")[2]
+
+
+def test_an_optimizer_that_a_function_makes_is_watched_once() -> None:
+    text = """\
+import torch
+def prepare(model):
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    model = torch.nn.parallel.DistributedDataParallel(model)
+    return optimizer, model
+model = torch.nn.Linear(2, 2).cuda()
+optimizer, model = prepare(model)
+for x in loader:
+    model(x).mean().backward()
+    optimizer.step()
+"""
+    assert put_in(text, "monitor").count("set_monitor") == 1

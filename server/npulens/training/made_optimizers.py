@@ -1,6 +1,7 @@
 """The optimizers of a script: what makes them, and whose parameters they are given."""
 
 import ast
+import builtins
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from npulens.training.flow import Flow
 from npulens.training.participants import base_of, holders, owners_of_parameters
 from npulens.training.training_script import TrainingScript
 
+_BUILTINS = frozenset(dir(builtins))
 _OF_MODULES = frozenset(
     {"train", "eval", "parameters", "named_parameters", "modules", "named_modules", "no_sync"}
 )
@@ -56,13 +58,21 @@ def made_optimizers(training: TrainingScript, flow: Flow) -> tuple[MadeOptimizer
         statement = site.statement
         if not isinstance(statement, (ast.Assign, ast.AnnAssign)) or statement.value is None:
             continue
-        if call not in _certain(statement.value):
+        if call not in _certain(statement.value) or _is_builtin(call):
             continue
         target = _optimizer_among(statement, call, site)
         models = None if target is None else _models(call, site, training, flow)
         if target is not None and models:
             found.append(MadeOptimizer(statement, site, target, models))
-    return tuple(found)
+    makers = {each.site.function for each in found} - {None}
+    return tuple(
+        each for each in found if makers.isdisjoint(training.sites.run_by(each.site))
+    )  # not where a function is called that has one of the others
+
+
+def _is_builtin(call: ast.Call) -> bool:
+    """`param_optimizer = list(model.named_parameters())` makes no optimizer."""
+    return isinstance(call.func, ast.Name) and call.func.id in _BUILTINS
 
 
 def _certain(value: ast.expr) -> list[ast.expr]:
