@@ -144,6 +144,7 @@ class Runs:
             "LOCAL_RANK": str(rank),
             "RANK": str(rank),
             "OMP_NUM_THREADS": "1",
+            "TORCHDYNAMO_DISABLE": "1",
             "MPLBACKEND": "agg",
             "WANDB_MODE": "disabled",
             "HF_HUB_OFFLINE": "1",

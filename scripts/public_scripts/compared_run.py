@@ -280,21 +280,27 @@ def _choose_alike() -> None:
 
 
 def norm_over_processes() -> None:
-    """Have batch norm take mean and variance of the batches of all processes."""
+    """Have batch norm take mean and variance of the batches of all processes.
+
+    One process computes it likewise: on the CPU, PyTorch 2.13 gives wrong gradients for inputs
+    that are transposed.
+    """
     alone = functional.batch_norm
+
+    def mean_of_all(share: torch.Tensor) -> torch.Tensor:
+        return over_processes.all_reduce(share) / WORLD if dist.is_initialized() else share
 
     def together(
         x: Any, mean: Any, variance: Any, weight: Any = None, bias: Any = None,
         training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
     ) -> Any:  # fmt: skip
-        has_others = training and dist.is_initialized() and WORLD > 1 and torch.is_grad_enabled()
-        if not has_others:
+        if not (training and torch.is_grad_enabled()):
             return alone(x, mean, variance, weight, bias, training, momentum, eps)
         inner = [0, *range(2, x.dim())]
         wide = [1, -1, *[1] * (x.dim() - 2)]
-        middle = over_processes.all_reduce(x.mean(inner)) / WORLD
+        middle = mean_of_all(x.mean(inner))
         squares = ((x - middle.reshape(wide)) ** 2).mean(inner)
-        spread = over_processes.all_reduce(squares) / WORLD
+        spread = mean_of_all(squares)
         if mean is not None:
             count = x.numel() / x.size(1) * WORLD
             with torch.no_grad():
@@ -364,6 +370,8 @@ class Nothing:
 
     def __getitem__(self, _: object) -> "Nothing":
         return Nothing()
+
+    def __setitem__(self, _: object, __: object) -> None: ...
 
 
 class Stub(types.ModuleType):
