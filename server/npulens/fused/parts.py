@@ -92,7 +92,7 @@ class Part:
         is_elsewhere: It is of another module.
     """
 
-    __slots__ = ("_known", "_others", "_own", "_stretches", "_traits", "is_elsewhere", "words")
+    __slots__ = ("_known", "_stretches", "_traits", "is_elsewhere", "words")
 
     def __init__(
         self,
@@ -107,12 +107,9 @@ class Part:
         others = tuple(others)
         self.words: frozenset[str] = frozenset(words).union(*(other.words for other in others))
         stretches = dict.fromkeys((text, *reach) for reach in reaches)
-        self._own, taken = tuple(stretches), []
         for other in others:
             if len(stretches) < _MOST_STRETCHES:
                 stretches |= other._stretches
-                taken.append(other)
-        self._others: Sequence[Part] = taken
         self._stretches: dict[tuple[str, int, int], None] = stretches
         self._known: dict[str, bool] = {}
         self._traits: frozenset[str] | None = None
@@ -122,9 +119,7 @@ class Part:
         known = self._known.get(name)
         if known is None:
             search = _expressions()[name].search
-            known = any(other.has(name) for other in self._others) or any(
-                search(*stretch) is not None for stretch in self._own
-            )
+            known = any(search(*stretch) is not None for stretch in self._stretches)
             self._known[name] = known
         return known
 

@@ -7,6 +7,7 @@ is one of several words of which others are no devices. Otherwise the place is a
 import ast
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 from npulens.catalog.messages import message
@@ -29,6 +30,9 @@ _SAVED_GRAPH = "findAllNodes("
 _SHOWN = frozenset({("parametrize", "ids")})
 """What pytest calls its cases."""
 _MEGATRONS = "distributed_backend"
+_LOOKED_UP = re.compile(r"(?<![\w.])([\w.]+)\[[\"'](cuda|nccl)[\"']\]")
+_MOST_SIDES = 8
+"""A comparison has two; one of many says nothing of each."""
 _MEMBERSHIP = (ast.In, ast.NotIn)
 _DISPLAYS = (ast.List, ast.Tuple, ast.Set)
 _DEVICE_TYPES = frozenset({"cpu", "cuda", "mps", "xpu", "hpu", "mlu"})
@@ -116,14 +120,19 @@ def comparison(node: ast.Compare, scope: Scope, context: Context) -> None:
     relation, right = node.ops[0], node.comparators[0]
     if isinstance(relation, _MEMBERSHIP) and _is_word(node.left):
         text = context.function_text(scope) or context.code.text
-        looked_in = re.escape(context.source(right))
-        if re.search(rf"(?<![\w.]){looked_in}\[[\"']{_text(node.left)}[\"']\]", text):
+        if (context.source(right), _text(node.left)) in _looked_up_words(text):
             _settle(node.left, "own-word", context)
     elif isinstance(relation, _MEMBERSHIP) and isinstance(right, _DISPLAYS):
         _alternatives(right, context)
-    for side in sides:
-        if not _is_word(side):
-            _values(_name_of(side), sides, context)
+    names = dict.fromkeys(_name_of(side) for side in sides if not _is_word(side))
+    for name in [*names][:_MOST_SIDES]:
+        _values(name, sides, context)
+
+
+@lru_cache(maxsize=8)
+def _looked_up_words(text: str) -> frozenset[tuple[str, str]]:
+    """What is looked up where: `state["cuda"]`."""
+    return frozenset(_LOOKED_UP.findall(text))
 
 
 def assignment(node: ast.Assign | ast.AnnAssign, scope: Scope, context: Context) -> None:
