@@ -60,9 +60,9 @@ def computations(
     )
     of_patterns = {word for source in catalogue.patterns for word in source.words}
     words = [word.encode() for word in sorted(of_patterns.union(_TENSOR_WORDS))]
-    cut = CutModules(with_classes=True)
     found = {}
     for file, content in modules.items():
+        cut = CutModules(with_classes=True)  # of this module alone: all of them are large
         if b"torch" in content.data and len(content.data) <= _MAX_SIZE:
             names = _importable(file, content, used, memo, cut)
             excerpt = _excerpt(content, names, words, memo, cut) if names else _Excerpt((), "")
