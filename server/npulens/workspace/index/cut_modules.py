@@ -17,6 +17,7 @@ _LETTERS = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 _ASSIGNED = re.compile(rb"\w+ = ")
 _CONTEXT = re.compile(rb"(?:from|import|if|elif|else|try|except|finally)\b")
 _LONGEST_CONSTANT = 200
+_MOST_KEPT = 4
 _MOST_CALLED = 20
 """Definitions of its module that one is looked through for."""
 
@@ -90,7 +91,7 @@ class CutModule:
 
 
 class CutModules:
-    """Modules that are cut, each once while a project is looked through."""
+    """Modules that are cut; the last ones are kept, since each is asked for several things."""
 
     def __init__(self, *, with_classes: bool = False) -> None:
         self._with_classes = with_classes
@@ -99,6 +100,8 @@ class CutModules:
     def of(self, content: Content) -> CutModule:
         """The definitions of a module."""
         if content.digest not in self._known:
+            if len(self._known) >= _MOST_KEPT:
+                self._known.clear()  # those of a large project would be much at once
             cut = CutModule(content.data, with_classes=self._with_classes)
             self._known[content.digest] = cut
         return self._known[content.digest]

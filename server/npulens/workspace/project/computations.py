@@ -60,9 +60,9 @@ def computations(
     )
     of_patterns = {word for source in catalogue.patterns for word in source.words}
     words = [word.encode() for word in sorted(of_patterns.union(_TENSOR_WORDS))]
+    cut = CutModules(with_classes=True)
     found = {}
     for file, content in modules.items():
-        cut = CutModules(with_classes=True)  # of this module alone: all of them are large
         if b"torch" in content.data and len(content.data) <= _MAX_SIZE:
             names = _importable(file, content, used, memo, cut)
             excerpt = _excerpt(content, names, words, memo, cut) if names else _Excerpt((), "")
@@ -74,6 +74,8 @@ def computations(
 
 def _heads(content: Content, memo: FactMemo) -> frozenset[str]:
     """The words of the bases of a module's classes."""
+    if _CLASS not in content.data:
+        return frozenset()
 
     def answer() -> str:
         heads = [line for line in content.data.split(b"\n") if line.startswith(_CLASS)]
@@ -104,6 +106,8 @@ def _importable(
         ("classes", _LONGEST_CLASS, used.imported),
         ("bases", _LONGEST_BASE, used.bases),
     ):
+        if kind != "functions" and _CLASS not in content.data:
+            continue  # nothing of it has to be kept for each of many files
         find = partial(answer, longest, of_classes=kind != "functions")
         known = memo.recall(f"short {kind}", (content.digest,), find, texts)
         takes_all = kind != "bases" and (stem in used.starred or stem in used.imported)
