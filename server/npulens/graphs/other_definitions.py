@@ -39,7 +39,9 @@ class OtherDefinitions:
     ) -> None:
         self._known = known
         self._libraries = libraries
-        self._paths = {"": path}
+        self._path = path
+        self._modules = {"": OtherModules(known, path)}
+        """The other modules by the place of the one that looks, `""` for the own one."""
         self._sources: dict[str, str] = {}
         self._definitions: dict[str, Definitions] = {}
         self._labels: dict[tuple[str, str], str | None] = {}
@@ -63,12 +65,13 @@ class OtherDefinitions:
         return self._labels[key]
 
     def _found(self, qualified: str, place: str) -> str | None:
-        found = OtherModules(self._known, self._paths[place]).find(qualified)
-        if found is None or found.path == self._paths[""]:
+        found = self._modules[place].find(qualified)
+        if found is None or found.path == self._path:
             return None
         of = found.path.removesuffix(".py")
         if of not in self._definitions:
-            self._paths[of], self._sources[of] = found.path, found.source
+            self._modules[of] = OtherModules(self._known, found.path)
+            self._sources[of] = found.source
             self._definitions[of] = self._parsed(found, of)
         return f"{of}.{found.name}"
 
@@ -77,8 +80,7 @@ class OtherDefinitions:
 
         The name of the definition itself is left out.
         """
-        others = OtherModules(self._known, self._paths[""])
-        found = others.find(qualified)
+        found = self._modules[""].find(qualified)
         if found is not None:
             yield "", found
         else:
@@ -86,7 +88,7 @@ class OtherDefinitions:
 
     def members(self, module: str) -> Iterator[tuple[str, Computation]]:
         """The definitions of a module with this full name, by their names."""
-        others = OtherModules(self._known, self._paths[""])
+        others = self._modules[""]
         for name in others.names_in(module):
             found = others.find(member_of(module, name))
             if found is not None:
