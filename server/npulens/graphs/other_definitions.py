@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
-from typing import NamedTuple
+from functools import cached_property, lru_cache
 
 from npulens.catalog.project_model import Computation, LibraryName
 from npulens.graphs.definitions import MAX_BASES, ClassHere, Definitions, FunctionHere
@@ -151,23 +150,30 @@ class OtherDefinitions:
         return None if label is None else self.class_named(label)
 
     def _parsed(self, found: Computation, place: str) -> Definitions:
-        body, bindings = _parsed(found.source)
+        excerpt = parsed_excerpt(found.source)
         definitions = Definitions(place)
-        names = ModuleNames([bindings], OtherModules(self._libraries, found.path))
-        definitions.add(body, ModuleScope(names, 0))
+        names = ModuleNames([excerpt.bindings], OtherModules(self._libraries, found.path))
+        definitions.add(excerpt.body, ModuleScope(names, 0))
         return definitions
 
 
-class _Parsed(NamedTuple):
-    body: list[ast.stmt]
-    bindings: Bindings
+class ParsedExcerpt:
+    """What one module hands over to others, as statements; none if it does not parse."""
+
+    def __init__(self, source: str) -> None:
+        tree = tree_or_none(source)
+        self.body = [] if tree is None else tree.body
+
+    @cached_property
+    def bindings(self) -> Bindings:
+        """The names that it binds."""
+        return bindings_of(self.body, [])
 
 
 @lru_cache(maxsize=128)
-def _parsed(source: str) -> _Parsed:
-    tree = tree_or_none(source)
-    body = [] if tree is None else tree.body
-    return _Parsed(body, bindings_of(body, []))
+def parsed_excerpt(source: str) -> ParsedExcerpt:
+    """The statements of the text of a `Computation`, which nobody changes."""
+    return ParsedExcerpt(source)
 
 
 NOTHING_ELSEWHERE = OtherDefinitions()
