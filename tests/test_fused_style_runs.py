@@ -37,7 +37,6 @@ class Example(NamedTuple):
 OF_TOKENS = Example([TOKENS], {"d": 32})
 OF_PAIRS = Example([(2, 6, 4, 16), (1, 6, 1, 8), (1, 6, 1, 8)])
 EXAMPLES = {
-    "LlamaFork": Example([TOKENS, (1, 1, 6, 6)], {"dim": 32, "n_heads": 4, "n_kv_heads": 2}),
     "GroupedByInterleave": Example([TOKENS], {**MODEL, "groups": 2}),
     "BufferedWhere": Example([TOKENS], {**MODEL, "block": 8}),
     "AnnotatedTransformer": Example([TOKENS] * 3, {"h": 4, "d_model": 32, "dropout": 0.0}),
@@ -58,7 +57,6 @@ EXAMPLES = {
     "GateByModule": Example([TOKENS], GATE),
     "GateByOwnModule": Example([TOKENS], GATE),
     "GateByLambda": Example([TOKENS], GATE),
-    "GateInSequence": Example([TOKENS], GATE),
     "SwiGLU": Example([TOKENS]),
     "GateOfConvolutions": Example([PIXELS], {"d": 32}),
     "GateGelu": Example([TOKENS], GATE),
@@ -70,7 +68,6 @@ EXAMPLES = {
     "QuickGelu": Example([TOKENS]),
     "turn_interleaved": Example([HEADS, HEADS, (1, 1, 6, 16), (1, 1, 6, 16)]),
     "turn_halves": Example([HEADS, HEADS, (9, 16), (9, 16), ("int", 9, 2, 6)]),
-    "RotaryFork": Example([HEADS], {"dim": 16}),
     "turn_pairs": Example([(2, 6, 4, 16), ("complex", 6, 8)]),
     "turn_stacked": OF_PAIRS,
     "turn_split": OF_PAIRS,
@@ -89,8 +86,6 @@ EXAMPLES = {
     "NoMaskBaddbmm": Example([(8, 6, 16)] * 3, {"scale": 0.25}),
     "BatchedHeads": Example([TOKENS], {"d": 32, "heads": 4}),
     "LearnedQueries": Example([TOKENS], {**MODEL, "count": 3}),
-    "PaddingAndCausal": Example([TOKENS], MODEL),
-    "DropPath": Example([TOKENS]),
 }
 
 
@@ -120,6 +115,10 @@ def rewritten(file: str) -> dict[str, list[str]]:
                 for fix in finding.fixes:
                     found.setdefault(node.name, []).append(apply_edits(text, fix.edits))
     return found
+
+
+def test_all_styles_with_a_fix_are_run() -> None:
+    assert EXAMPLES.keys() == {name for _, name, _ in offered()}
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
