@@ -11,6 +11,7 @@ HEAD = (
     "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\nimport wandb\n"
     "from torchvision.utils import save_image\n\n\n"
 )
+ACC = "torch.accelerator.current_accelerator()"
 # Each body of a step of training with the places in it, in order.
 STEPS: dict[str, tuple[str, list[str]]] = {
     "what a loss is compared with": (
@@ -65,6 +66,20 @@ STEPS: dict[str, tuple[str, list[str]]] = {
     "what is on the host until it is moved": (
         "count = y.max().item()\n    y = y.cuda()\n    top = y.max().item()",
         ["y.max().item()"],
+    ),
+    "what is moved to the accelerator and then replaced": (
+        f"count = y.max().item()\n    y = y.to({ACC})\n    y = model(y)\n    top = y.max().item()",
+        ["y.max().item()"],
+    ),
+    "what is moved and made another type": (
+        f"count = y.max().item()\n    y = y.to({ACC}, torch.float16)\n    top = y.max().item()",
+        ["y.max().item()"],
+    ),
+    "what is made another type before it is moved": (
+        "count = y.to(torch.float16).max().item()\n"
+        "    most = y.to(dtype=torch.float16).max().item()\n"
+        f"    y = y.to({ACC}, torch.float16)\n    top = y.amax().item()",
+        ["y.amax().item()"],
     ),
     "a comparison that PyTorch is given": (
         "chosen = boxes['score'] > 0.5\n    ids = torch.where(chosen)[1]",
