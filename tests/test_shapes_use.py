@@ -181,16 +181,23 @@ def test_readings_of_a_loss_are_looked_for(begins: str, read: str, expected: lis
     assert _codes(source) == expected
 
 
-def test_code_around_a_loop_that_trains_is_not() -> None:
-    around = """
-    def fit(model, loader, x: torch.Tensor):
-        first = x.sum().item()
-        for batch in loader:
-            model(batch).sum().backward()
-    """
-    ranked = analyze_shapes(Document("m.py", HEAD + code(around)), CATALOGUE).ranked
-    inside = around.replace("first", "    first").replace("for batch in loader:", "if x.dim():")
-    once = analyze_shapes(Document("m.py", HEAD + code(inside)), CATALOGUE).ranked
+@pytest.mark.parametrize(
+    "body",
+    [
+        "\n        model(batch).sum().backward()",
+        " model(batch).sum().backward()",
+        '\n        loss = model(batch\n  ).sum(); note = """\nend"""\n        loss.backward()',
+    ],
+)
+def test_code_around_a_loop_that_trains_is_not(body: str) -> None:
+    around = (
+        "def fit(model, loader, x: torch.Tensor):\n"
+        "    first = x.sum().item()\n"
+        f"    for batch in loader:{body}\n"
+    )
+    ranked = analyze_shapes(Document("m.py", HEAD + around), CATALOGUE).ranked
+    inside = around.replace("for batch in loader:", "if x.dim():")
+    once = analyze_shapes(Document("m.py", HEAD + inside), CATALOGUE).ranked
     assert ranked[0].score < once[0].score
 
 
