@@ -138,6 +138,14 @@ CASES: dict[str, tuple[str, list[str], list[str]]] = {
         [],
         ["hidden[valid_mask]"],
     ),
+    "names that are none of masks": (
+        """
+        def chosen(hidden, is_labelled, is_valid):
+            return hidden[is_labelled], hidden[is_valid]
+        """,
+        [],
+        ["hidden[is_valid]"],
+    ),
     "masks by their name, where they select nothing": (
         """
         def chosen(hidden, pad_mask):

@@ -136,6 +136,19 @@ def test_decisions_on_buffers_are_looked_for(read: str, expected: list[str]) -> 
     assert _codes(source) == expected
 
 
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("valid", ["NPU802"]), ("is_valid", ["NPU802"]), ("invalid", []), ("is_labeled", [])],
+)
+def test_names_of_masks_are_looked_for(name: str, expected: list[str]) -> None:
+    source = (
+        "class Head(nn.Module):\n"
+        f"    def forward(self, points, {name}):\n"
+        f"        return points[{name}]\n"
+    )
+    assert _codes(source) == expected
+
+
 STEP = """
 def fit(model, data, optimizer):
     optimizer.zero_grad()

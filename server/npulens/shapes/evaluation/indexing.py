@@ -48,7 +48,7 @@ from npulens.shapes.values.symbolic_dims import (
 from npulens.syntax.values import dotted_name, last_name
 
 _LOSS = re.compile(r"(?:\A|_)loss(?:\Z|_)", re.IGNORECASE)
-_MASK = re.compile(r"(?:\A|_)masks?\Z|\A(?:is_)?valid\Z|\Ais_labell?ed\Z")
+_MASK = re.compile(r"(?:\A|_)masks?\Z|\A(?:is_)?valid\Z")
 _MASK_COST, _STORE_COST, _SIZE_COST, _READ_COST = 55, 30, 55, 40
 _OLD_COST = 100
 """It fails, and waits where it is repaired."""
