@@ -644,6 +644,12 @@ def test_an_action_fixes_and_merges(client: LspClient, tmp_path: Path) -> None:
     assert applied_edit(SWIGLU, edit) == MERGED
 
 
+def test_there_is_no_action_in_a_text_without_a_file(client: LspClient) -> None:
+    client.open("untitled:Untitled-1", SWIGLU)
+    found = client.code_actions("untitled:Untitled-1", (13, 40), (13, 40))
+    assert found and not [each for each in found if "One projection" in each["title"]]
+
+
 def test_the_action_says_why_it_cannot(client: LspClient, tmp_path: Path) -> None:
     file = tmp_path / "model.py"
     text = SWIGLU + '\n\nTARGETS = ["gate_proj", "up_proj"]\n'
