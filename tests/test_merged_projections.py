@@ -143,7 +143,10 @@ STYLES = {
         'Module):\n    """w2(silu(w1(x)) * w3(x)).\n\n    `self.w1.weight`\n    """\n\n',
     ),
     "lookups of others": gated(
-        THREE, GATED, more="\n    def f(self, i):\n        return getattr(self, f'norm{i}')\n"
+        THREE,
+        GATED,
+        more="\n    def f(self, i, m):\n        return getattr(self, f'norm{i}'), m.weight.shape[1],"
+        " m.weight.size(-1), getattr(m, f'n{i}'), m.get_submodule(f'layers.layer{i}')\n",
     ),
     "two pairs": gated(
         THREE + "self.v1 = nn.Linear(width, inner)\nself.v3 = nn.Linear(width, inner)\n",
@@ -264,6 +267,15 @@ REFUSED = {
         gated(THREE, GATED, more="\n    def f(self, i):\n        return getattr(self, f'w{i}')\n"),
         "an attribute of `self` is looked up here by a text that may be `w1`", "getattr",
     ),
+    **{
+        f"a name of which a part is computed: {code}": (
+            gated(THREE, GATED, more=f"\n\ndef f(m, i):\n    return {code}\n"),
+            "a part of an object is looked up here by a text that may be `w1`", code,
+        )
+        for code in (
+            "getattr(m.mlp, f'w{i}')", "m.get_submodule(f'w{i}')", "m.get_parameter(f'{i}.weight')",
+        )
+    },
     "a subclass": (
         SWIGLU + "\n\nclass Wide(FeedForward):\n    def gate(self, x):\n"
         "        return self.gate_proj(x)\n",
@@ -391,6 +403,15 @@ REFUSED = {
               OPERATOR, NPU),
         NOT_ALIKE, "npu_swiglu",
     ),
+    **{
+        f"an attribute is changed between by {code}": (
+            gated(f"self.h = inner\nself.w1 = nn.Linear(width, self.h)\n{code}\n"
+                  "self.w3 = nn.Linear(width, self.h)\nself.w2 = nn.Linear(inner, width)",
+                  OPERATOR, NPU, "\n    def grow(self):\n        self.h += 1\n"),
+            NOT_ALIKE, "npu_swiglu",
+        )
+        for code in ("self.grow()", "FeedForward.grow(self)")
+    },
     "a size is taken from an iterator": (
         gated("it = iter((12, 13))\nself.w1 = nn.Linear(width, next(it))\n"
               "self.w3 = nn.Linear(width, next(it))\nself.w2 = nn.Linear(inner, width)",
@@ -426,6 +447,9 @@ OBSTACLES = {
         "n = nn.init._calculate_fan_in(w)",
         "nn.init.eye_(m.weight)",
         "n = m.weight.shape[0]",
+        "n, _ = m.weight.shape",
+        "n = math.prod(m.weight.data.size())",
+        "n = m.weight.size(-2)",
         "nn.utils.skip_init(Other, 3)",
     ),
     AS_A_WHOLE: ("prune.random_unstructured(m)", "nn.utils.parametrize.register(m)"),

@@ -18,14 +18,12 @@ from libcst.metadata import (
 _OWN = m.Attribute(value=m.Name("self"), attr=m.Name())
 SETTINGS = frozenset({"args", "config", "cfg", "opt", "hparams"})
 """What is called so has settings as its attributes, no layers."""
-_LOOKUP = m.Call(
-    m.Name("getattr") | m.Name("setattr") | m.Name("hasattr") | m.Name("delattr"),
-    [
-        m.Arg(m.Name("self")),
-        m.Arg(m.FormattedString() | m.BinaryOperation() | m.Call()),
-        m.ZeroOrMore(),
-    ],
-)
+_ATTRIBUTE = m.Name("getattr") | m.Name("setattr") | m.Name("hasattr") | m.Name("delattr")
+_COMPUTED = m.FormattedString() | m.BinaryOperation() | m.Call()
+_OWN_LOOKUP = m.Call(_ATTRIBUTE, [m.Arg(m.Name("self")), m.Arg(_COMPUTED), m.ZeroOrMore()])
+_LOOKUP = m.Call(_ATTRIBUTE, [m.Arg(), m.Arg(m.FormattedString()), m.ZeroOrMore()])
+_PART = m.Name("get_submodule") | m.Name("get_parameter")
+_PATH_LOOKUP = m.Call(m.Attribute(attr=_PART), [m.Arg(m.FormattedString())])
 _ESCAPE = re.compile(r"\\[A-Za-z]")
 
 
@@ -45,6 +43,7 @@ class JoinedModule(cst.CSTVisitor):
         own: Where a class names an attribute of `self` or binds a name in its body.
         other: Where an attribute is named of something that may be a module.
         lookups: The texts that a class computes to look up an attribute of `self`.
+        other_lookups: The texts that are formatted to look up what something may have.
         words: The words of strings without spaces, with the first line of each.
         names: How often a function has a name.
         assigned_calls: The calls that a function, or none, assigns to names.
@@ -70,6 +69,7 @@ class JoinedModule(cst.CSTVisitor):
         self.own: dict[tuple[cst.ClassDef, str], list[Use]] = defaultdict(list)
         self.other: dict[str, list[Use]] = defaultdict(list)
         self.lookups: dict[cst.ClassDef, list[Use]] = defaultdict(list)
+        self.other_lookups: list[Use] = []
         self.words: dict[str, Use] = {}
         self.names: Counter[tuple[cst.FunctionDef, str]] = Counter()
         self.imported = frozenset(_imported(self.module))
@@ -131,9 +131,16 @@ class JoinedModule(cst.CSTVisitor):
 
     def _keep_call(self, node: cst.Call) -> None:
         self.calls.append(node)
-        if self._classes_above and m.matches(node, _LOOKUP):
-            text = node.args[1].value
-            self.lookups[self._classes_above[-1]].append(Use(text, self.line(text)))
+        if self._classes_above and m.matches(node, _OWN_LOOKUP):
+            self.lookups[self._classes_above[-1]].append(self._use(node.args[1].value))
+        elif m.matches(node, _LOOKUP):
+            if _last_name(node.args[0].value) not in {"self", *SETTINGS}:
+                self.other_lookups.append(self._use(node.args[1].value))
+        elif m.matches(node, _PATH_LOOKUP):
+            self.other_lookups.append(self._use(node.args[0].value))
+
+    def _use(self, node: cst.CSTNode) -> Use:
+        return Use(node, self.line(node))
 
     def _keep_words(self, node: cst.SimpleString | cst.FormattedStringText) -> None:
         is_docstring = isinstance(self._parents[node], cst.Expr)

@@ -20,7 +20,8 @@ OBSTACLES: Sequence[tuple[re.Pattern[str], MessageId]] = (
     (
         re.compile(
             r"\b(?:xavier|glorot|orthogonal_|fan_(?:out|avg)\b|_calculate_fan|eye_\(|skip_init\b)"
-            r"|\.out_features\b|\.weight(?:\.data)?\.(?:shape\[0\]|size\(0\))"
+            r"|\.out_features\b"
+            r"|\.weight(?:\.data)?\.(?:shape\b(?!\[-?1\])|size\((?!-?1\)))"
         ),
         "merging.initialized",
     ),
