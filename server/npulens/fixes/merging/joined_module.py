@@ -11,6 +11,7 @@ from libcst.metadata import (
     ExpressionContext,
     ExpressionContextProvider,
     MetadataWrapper,
+    ParentNodeProvider,
     PositionProvider,
     QualifiedNameProvider,
 )
@@ -59,9 +60,16 @@ class JoinedModule(cst.CSTVisitor):
         super().__init__()
         self.module = cst.parse_module(text)
         wrapper = MetadataWrapper(self.module, unsafe_skip_copy=True)
-        providers = (PositionProvider, QualifiedNameProvider, ExpressionContextProvider)
-        found = wrapper.resolve_many(providers)
+        found = wrapper.resolve_many(
+            (
+                PositionProvider,
+                ParentNodeProvider,
+                QualifiedNameProvider,
+                ExpressionContextProvider,
+            )
+        )
         self._positions: Mapping[cst.CSTNode, Any] = found[PositionProvider]
+        self._parents: Mapping[cst.CSTNode, Any] = found[ParentNodeProvider]
         self._meanings: Mapping[cst.CSTNode, Any] = found[QualifiedNameProvider]
         self._contexts: Mapping[cst.CSTNode, Any] = found[ExpressionContextProvider]
         self.calls: list[cst.Call] = []
@@ -75,17 +83,10 @@ class JoinedModule(cst.CSTVisitor):
         self.imported = frozenset(_imported(self.module))
         self.assigned_calls: dict[tuple[cst.CSTNode | None, str], cst.Call] = {}
         self._before: dict[cst.CSTNode, cst.SimpleStatementLine] = {}
-        self._parents: dict[cst.CSTNode, cst.CSTNode] = {}
-        self._above: list[cst.CSTNode] = []
-        self._classes_above: list[cst.ClassDef] = []
-        self._functions_above: list[cst.FunctionDef] = []
         self.module.visit(self)
 
     def on_visit(self, node: cst.CSTNode) -> bool:
         """Keep what a node says; called by LibCST."""
-        if self._above:
-            self._parents[node] = self._above[-1]
-        self._above.append(node)
         if isinstance(node, cst.Name):
             self._keep_name(node)
         elif isinstance(node, cst.Attribute):
@@ -100,39 +101,31 @@ class JoinedModule(cst.CSTVisitor):
             self._keep_order(node)
         elif isinstance(node, cst.ClassDef):
             self._keep_class(node)
-            self._classes_above.append(node)
-        elif isinstance(node, cst.FunctionDef):
-            self._functions_above.append(node)
         return True
-
-    def on_leave(self, original_node: cst.CSTNode) -> None:
-        """Forget that a node is above others; called by LibCST."""
-        self._above.pop()
-        if isinstance(original_node, cst.ClassDef):
-            self._classes_above.pop()
-        elif isinstance(original_node, cst.FunctionDef):
-            self._functions_above.pop()
 
     def _keep_name(self, node: cst.Name) -> None:
         parent = self._parents[node]
         is_attribute = isinstance(parent, cst.Attribute) and parent.attr is node
         is_keyword = isinstance(parent, cst.Arg) and parent.keyword is node
         if not is_attribute and not is_keyword:
-            for function in self._functions_above:
-                self.names[function, node.value] += 1
+            for function in self.above(node):
+                if isinstance(function, cst.FunctionDef):
+                    self.names[function, node.value] += 1
 
     def _keep_attribute(self, node: cst.Attribute) -> None:
         name = node.attr.value
         use = Use(node, self.line(node.attr))
-        if m.matches(node, _OWN) and self._classes_above:
-            self.own[self._classes_above[-1], name].append(use)
+        owner = self._class_of(node) if m.matches(node, _OWN) else None
+        if owner is not None:
+            self.own[owner, name].append(use)
         elif _last_name(node.value) not in SETTINGS:
             self.other[name].append(use)
 
     def _keep_call(self, node: cst.Call) -> None:
         self.calls.append(node)
-        if self._classes_above and m.matches(node, _OWN_LOOKUP):
-            self.lookups[self._classes_above[-1]].append(self._use(node.args[1].value))
+        owner = self._class_of(node) if m.matches(node, _OWN_LOOKUP) else None
+        if owner is not None:
+            self.lookups[owner].append(self._use(node.args[1].value))
         elif m.matches(node, _LOOKUP):
             if _last_name(node.args[0].value) not in {"self", *SETTINGS}:
                 self.other_lookups.append(self._use(node.args[1].value))
@@ -156,7 +149,7 @@ class JoinedModule(cst.CSTVisitor):
                 self.own[node, bound.value].append(Use(bound, self.line(bound)))
 
     def _keep_assigned(self, node: cst.Assign) -> None:
-        function = self._functions_above[-1] if self._functions_above else None
+        function = self.function_of(node)
         for each in node.targets:
             if isinstance(each.target, cst.Name) and isinstance(node.value, cst.Call):
                 self.assigned_calls[function, each.target.value] = node.value
@@ -183,6 +176,10 @@ class JoinedModule(cst.CSTVisitor):
         """The function that a node stands in."""
         functions = (each for each in self.above(node) if isinstance(each, cst.FunctionDef))
         return next(functions, None)
+
+    def _class_of(self, node: cst.CSTNode) -> cst.ClassDef | None:
+        classes = (each for each in self.above(node) if isinstance(each, cst.ClassDef))
+        return next(classes, None)
 
     def means(self, node: cst.CSTNode, *names: str) -> bool:
         """Whether a node is one of these by its qualified name, and nothing else."""

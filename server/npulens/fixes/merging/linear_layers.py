@@ -14,9 +14,7 @@ _MADE = m.SimpleStatementLine(
     [m.Assign([m.AssignTarget(_OWN)], m.Call()) | m.AnnAssign(_OWN, value=m.Call())]
 )
 _PARAMETERS = ("in_features", "out_features", "bias", "device", "dtype")
-_GIVEN_SELF = m.Call(_OWN) | m.Call(
-    args=[m.ZeroOrMore(), m.Arg(m.Name("self")), m.ZeroOrMore()]
-)
+_GIVEN_SELF = m.Call(_OWN) | m.Call(args=[m.ZeroOrMore(), m.Arg(m.Name("self")), m.ZeroOrMore()])
 """What may change attributes of `self`: a method of it, or what it is given to."""
 _CHANGES = frozenset({"update", "pop", "setdefault", "clear"})
 _TOKEN = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|\w+|[^\w\s]")
