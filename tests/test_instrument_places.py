@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from commands import invoke
+from npulens.fixes.instruments import inserting
 from npulens.fixes.instruments.inserting import instrumented
 from npulens.fixes.instruments.known_instruments import BY_NAME
 from npulens.fixes.scripts import UnclearError
@@ -550,3 +551,26 @@ for x in loader:
     watched = put_in(text, "monitor")
     assert watched.count("set_monitor") == 1
     assert "set_monitor(model, optimizer=optimizer," in watched
+
+
+def test_a_refusal_is_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = """\
+import torch
+first = torch.optim.SGD(one.parameters(), lr=1)
+second = torch.optim.SGD(two.parameters(), lr=1)
+for x in loader:
+    (one(x) + two(x)).backward()
+    first.step()
+    second.step()
+"""
+    worked: list[object] = []
+    before = inserting.prepared_lines
+    monkeypatch.setattr(
+        inserting, "prepared_lines", lambda *given: worked.append(given) or before(*given)
+    )
+    told = []
+    for _ in range(3):
+        with pytest.raises(UnclearError) as refused:
+            put_in(text, "monitor")
+        told.append((refused.value.line, refused.value.text.en))
+    assert len(worked) == 1 and len(set(told)) == 1
