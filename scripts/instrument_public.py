@@ -9,8 +9,8 @@ losses, those that are `near` (within 2 %, for half precision), how many steps t
 `refused`, or what went wrong.
 """
 
-import argparse
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -18,21 +18,19 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from public_scripts.manifest import name_of, public_scripts, unpack
+from public_scripts.manifest import name_of, parser, public_scripts, unpack
 from train_public import TRAINS, environment
 
 KINDS = ("profiler", "dump", "monitor", "bfloat16", "float16")
 _NEAR = 0.02
 _MOST_SECONDS = 400
+_TOO_LONG = f"takes more than {_MOST_SECONDS} s"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("clones", type=Path, metavar="CLONES")
-    parser.add_argument("--packages", type=Path, metavar="FOLDER")
-    parser.add_argument("--only", default="", metavar="TEXT", help="scripts whose names have it")
-    parser.add_argument("--results", type=Path, metavar="FILE", help="what is known, and will be")
-    asked = parser.parse_args()
+    options = parser(__doc__)
+    options.add_argument("--results", type=Path, metavar="FILE", help="what is known, and will be")
+    asked = options.parse_args()
     results: dict[str, dict[str, str]] = {}
     if asked.results is not None and asked.results.exists():
         results = json.loads(asked.results.read_text(encoding="utf-8"))
@@ -85,29 +83,37 @@ class Run:
         given += ["--output-format", "json", "--unsafe-fixes"]
         if "cwd" in self._script:
             given += ["--cwd", self._script["cwd"]]
-        ended = self._npulens("verify", *given, self._entry, "--", *arguments)
+        try:
+            ended = self._npulens("verify", *given, self._entry, "--", *arguments)
+        except subprocess.TimeoutExpired:
+            return _TOO_LONG
         try:
             said = json.loads(ended.stdout)
         except json.JSONDecodeError:
             return (ended.stderr or ended.stdout).strip().rpartition("\n")[2]
         found: list[float] = said["losses"]
-        return found if said["status"] in TRAINS else f"{said['status']}: {said['message'][:80]}"
+        if said["status"] in TRAINS:
+            return found
+        status, text = said["status"], said["message"][:80]
+        return text if text.startswith(status) else f"{status}: {text}"
 
     def compared(self, kind: str, before: list[float]) -> str:
         """How the losses are with an instrument, and whether it goes without a trace."""
         path = self._folder / self._entry
         original = path.read_bytes()
-        ended = self._npulens("instrument", kind, self._entry)
-        if ended.returncode:
-            return "refused"
-        after = self.losses()
-        self._npulens("instrument", kind, self._entry, "--remove")
-        if path.read_bytes() != original:
+        try:
+            ended = self._npulens("instrument", kind, self._entry)
+            if ended.returncode:
+                return "refused"
+            after = self.losses()
+            self._npulens("instrument", kind, self._entry, "--remove")
+            if path.read_bytes() != original:
+                return "bytes differ"
+        except subprocess.TimeoutExpired:
+            return _TOO_LONG
+        finally:
             path.write_bytes(original)
-            return "bytes differ"
-        if isinstance(after, str):
-            return after
-        return in_words(before, after)
+        return after if isinstance(after, str) else in_words(before, after)
 
     def _npulens(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "npulens", *arguments]
@@ -134,6 +140,11 @@ def in_words(before: list[float], after: list[float]) -> str:
     return "near" if near(after, before) else "differ"
 
 
+def in_short(cell: str) -> str:
+    """What is counted: `near, 3 left out` is near, and each missing file is one that it needs."""
+    return "needs a file" if cell.startswith("needs the file") else re.split("[,:]", cell)[0]
+
+
 def near(after: list[float], before: list[float]) -> bool:
     """Whether losses agree within the limits of half precision."""
     pairs = zip(after, before, strict=True)
@@ -147,7 +158,7 @@ def table(results: dict[str, dict[str, str]]) -> str:
         project, folder, entry = name.split(" ")[:3]
         cells = " | ".join(found[kind] for kind in KINDS)
         lines.append(f"| {project.partition('/')[2]} `{folder}/{entry}` | {cells} |")
-    sums = (Counter(found[kind] for found in results.values()) for kind in KINDS)
+    sums = (Counter(map(in_short, (r[kind] for r in results.values()))) for kind in KINDS)
     summed = (", ".join(f"{n} {what}" for what, n in each.most_common()) for each in sums)
     return "\n".join([*lines, f"| all | {' | '.join(summed)} |"])
 

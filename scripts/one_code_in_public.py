@@ -16,7 +16,6 @@ owners. What is not there is skipped, and said. Each script runs as it is and as
 (`public_scripts/made_up.py`), and clocks run alike. Nothing of the projects is kept.
 """
 
-import argparse
 import json
 import os
 import re
@@ -29,7 +28,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from public_scripts.manifest import public_scripts, unpack
+from public_scripts.manifest import parser, public_scripts, unpack
 
 HERE = Path(__file__).resolve().parent
 SERVER = HERE.parent / "server"
@@ -69,11 +68,7 @@ class Verdict(NamedTuple):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("clones", type=Path, metavar="CLONES")
-    parser.add_argument("--packages", type=Path, metavar="FOLDER")
-    parser.add_argument("--only", default="", metavar="TEXT", help="scripts whose names have it")
-    asked = parser.parse_args()
+    asked = parser(__doc__).parse_args()
     agreeing = tried_scripts = 0
     for script in public_scripts("one-code"):
         name = " ".join([script["project"], script["folder"], script["command"][0]])

@@ -15,7 +15,6 @@ there, and the page shows all of it; with `--only` and without that, no page is 
 made up (`public_scripts/made_up.py`), no run has the network, and nothing of the projects is kept.
 """
 
-import argparse
 import json
 import os
 import subprocess
@@ -27,7 +26,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from public_scripts.manifest import HERE, name_of, public_scripts, unpack
+from public_scripts.manifest import HERE, name_of, parser, public_scripts, unpack
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "runs.md"
@@ -54,14 +53,11 @@ Results = dict[str, dict[str, dict[str, Any]]]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("clones", type=Path, metavar="CLONES")
-    parser.add_argument("--packages", type=Path, metavar="FOLDER")
-    parser.add_argument("--only", default="", metavar="TEXT", help="scripts whose names have it")
-    parser.add_argument("--results", type=Path, metavar="FILE", help="what is known, and will be")
-    parser.add_argument("--new", action="store_true", help="only what is not known yet")
-    parser.add_argument("--modes", default=",".join(MODES), help="only these, in this order")
-    asked = parser.parse_args()
+    options = parser(__doc__)
+    options.add_argument("--results", type=Path, metavar="FILE", help="what is known, and will be")
+    options.add_argument("--new", action="store_true", help="only what is not known yet")
+    options.add_argument("--modes", default=",".join(MODES), help="only these, in this order")
+    asked = options.parse_args()
     modes = asked.modes.split(",")
     results: Results = {}
     if asked.results is not None and asked.results.exists():

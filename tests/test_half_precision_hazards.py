@@ -35,6 +35,9 @@ def put_in(text: str, kind: str) -> str:
         ("    out = out.float()\n    seen.append(out.cpu().numpy())\n", None),
         ("    seen.append(out.to('cpu').numpy())\n", 11),
         ("    seen.append(out.to(torch.float32).numpy())\n", None),
+        ("    seen.append(model.loss_head(out).detach().cpu().numpy())\n", 11),
+        ("    seen.append(model.aux_loss(out).detach().cpu().numpy())\n", None),
+        ("    seen.append(model.loss_fn(out, y).detach().cpu().numpy())\n", None),
     ],
 )
 def test_arrays_of_bfloat16(after: str, line: int | None) -> None:
@@ -78,6 +81,13 @@ for x, y in loader:
         ("out = torch.zeros(4, 4)\n        out[mask] = scores.float()\n        scores = out", ()),
         ("out = torch.zeros(4, 4)\n        out[0] = x @ x.T\n        scores = out", ()),
         ("scores[mask] = F.log_softmax(x, -1)", BOTH),
+        ("scores[mask] = F.layer_norm(x, (4,))", BOTH),
+        ("at = torch.BoolTensor([True])\n        scores[at] = -1e9", ("float16",)),
+        ("out = torch.zeros(4, 4)\n        out[mask] = critic(x)\n        scores = out", BOTH),
+        (
+            "out = torch.zeros(4, 4)\n        out[mask] = mask.gather(0, y)\n        scores = out",
+            (),
+        ),
     ],
 )
 def test_what_a_model_cannot_do(code: str, kinds: tuple[str, ...]) -> None:

@@ -6,11 +6,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from helpers import findings, fixed
+from npulens.fixes.instruments.inserting import instrumented
+from npulens.fixes.instruments.known_instruments import BY_NAME
+from npulens.fixes.scripts import UnclearError
 
 pytestmark = pytest.mark.endurance
 
@@ -259,27 +263,83 @@ def test_no_text_raises(name: str) -> None:
 @pytest.mark.parametrize("name", TEXTS)
 def test_time_is_in_proportion_to_size(name: str) -> None:
     make, size = TEXTS[name]
-    small, large = HEAD + make(size), HEAD + make(3 * size)
     findings(HEAD + make(1))  # what is loaded at first use is no matter of size
+    require_proportion(HEAD + make(size), HEAD + make(3 * size), findings)
+
+
+def require_proportion(small: str, large: str, work: Callable[[str], object]) -> None:
+    """See that work on a text takes time in proportion to its size."""
     grown = len(large) / len(small)  # more than three times where indentation grows, too
     times: dict[str, list[float]] = {small: [], large: []}
     for _ in range(3):
         for text, taken in times.items():
-            taken.append(cost(text))  # the least of them is that of a quiet moment
+            taken.append(cost(text, work))  # the least of them is that of a quiet moment
         ratio = (min(times[large]) + 0.01) / (min(times[small]) + 0.01)
         if ratio < 2 * grown:
             return
     pytest.fail(f"{grown:.1f} times the text takes {ratio:.1f} times as long")
 
 
-def cost(text: str) -> float:
+def cost(text: str, work: Callable[[str], object]) -> float:
     gc.disable()  # what other tests left behind says nothing about this text
     try:
         start = time.process_time()
-        findings(text)
+        work(text)
         return time.process_time() - start
     finally:
         gc.enable()
+
+
+AGENT = """\
+class Agent:
+    def update(self, x):
+        self.loss(x).backward()
+        self.optimizer.step()
+def train(loader, agent):
+    for x in loader:
+"""
+NET = """\
+class Net(torch.nn.Module):
+    def forward(self, x, mask):
+"""
+TRAINED = """\
+        return x
+net = Net()
+optimizer = torch.optim.Adam(net.parameters())
+for x, y in loader:
+    loss = net(x, y).sum()
+    loss.backward()
+    optimizer.step()
+"""
+# What is instrumented, with what, and a size.
+INSTRUMENTED: dict[str, tuple[Maker, str, int]] = {
+    "calls of something unknown": (
+        lambda n: AGENT + "        agent.update(agent.loss(x))\n" * n,
+        "step-time",
+        200,
+    ),
+    "values that are filled in": (
+        lambda n: (
+            NET
+            + numbered("        low# = -1\n        x = x.masked_fill(mask, low#)\n")(n)
+            + TRAINED
+        ),
+        "float16",
+        300,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", INSTRUMENTED)
+def test_time_of_instruments_is_in_proportion_to_size(name: str) -> None:
+    make, kind, size = INSTRUMENTED[name]
+
+    def work(text: str) -> None:
+        with suppress(UnclearError):
+            instrumented(f"{text}\n# {time.perf_counter()}\n", BY_NAME[kind])  # nothing is kept
+
+    work(HEAD + make(1))
+    require_proportion(HEAD + make(size), HEAD + make(3 * size), work)
 
 
 # Large texts, in a process of their own so that no crash or endless loop harms the others.

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from commands import invoke
+from npulens.fixes.instruments import inserting
 from npulens.fixes.instruments.inserting import instrumented
 from npulens.fixes.instruments.known_instruments import BY_NAME
 from npulens.fixes.scripts import UnclearError
@@ -253,6 +254,16 @@ def test_a_trainer_of_lightning_that_another_file_makes(call: str, is_found: boo
             put_in(text, "profiler")
 
 
+@pytest.mark.parametrize(
+    "made",
+    ["from engine import Trainer\n", "class Trainer:\n    def fit(self, model):\n        pass\n"],
+)
+def test_a_trainer_of_the_project_gets_no_callbacks(made: str) -> None:
+    text = f"import lightning as L\n{made}trainer = Trainer()\ntrainer.fit(model)\n"
+    with pytest.raises(UnclearError):
+        put_in(text, "profiler")
+
+
 def test_gradients_that_are_filled_up_behind_backward_are_no_unclear_loss() -> None:
     text = """\
 import torch
@@ -307,6 +318,40 @@ def train(model, optimizer, loader):
     assert "cache_enabled" not in put_in(
         text.replace("target = model", "target = other"), "bfloat16"
     )
+
+
+@pytest.mark.parametrize(
+    ("method", "is_cast_anew"),
+    [
+        ("    @torch.no_grad()\n    def target(self, x):\n        return self.net(x)\n", True),
+        (
+            "    def target(self, x):\n        with torch.inference_mode():\n"
+            "            y = self.net(x)\n        return y + self.net(x)\n",
+            True,
+        ),
+        (
+            "    @torch.inference_mode()\n    def target(self, x):\n        return self.net(x)\n",
+            True,
+        ),
+        ("    @torch.no_grad()\n    def target(self, x):\n        return self.other(x)\n", False),
+        ("    def target(self, x):\n        return self.net(x)\n", False),
+    ],
+)
+def test_a_model_that_a_function_runs_without_gradients(method: str, is_cast_anew: bool) -> None:
+    text = f"""\
+import torch
+class Trainer:
+    def __init__(self, net, other, loader):
+        self.net, self.other, self.loader = net.cuda(), other.cuda(), loader
+        self.optimizer = torch.optim.Adam(self.net.parameters())
+{method}    def fit(self):
+        for x in self.loader:
+            wanted = self.target(x)
+            loss = (self.net(x) - wanted).mean()
+            loss.backward()
+            self.optimizer.step()
+"""
+    assert ("cache_enabled=False" in put_in(text, "bfloat16")) is is_cast_anew
 
 
 STEP = """\
@@ -408,6 +453,38 @@ def main(args, model, loader):
     assert f"grad_acc_steps={count})" in put_in(text, "monitor")
 
 
+@pytest.mark.parametrize(
+    ("made", "count"),
+    [
+        ("from setup import accelerator", ""),
+        ("from setup import make\naccelerator = make()", ""),
+        ("accelerator = Accelerator(gradient_accumulation_plugin=plugin)", ""),
+        ("accelerator = Accelerator(**options)", ""),
+        ("accelerator = Accelerator(cpu=True)", "1"),
+    ],
+)
+def test_how_often_an_accelerator_of_another_file_adds_up_is_not_guessed(
+    made: str, count: str
+) -> None:
+    text = f"""\
+import torch
+from accelerate import Accelerator
+{made}
+model = torch.nn.Linear(2, 2)
+optimizer = torch.optim.Adam(model.parameters())
+for x in loader:
+    with accelerator.accumulate(model):
+        accelerator.backward(model(x).mean())
+        optimizer.step()
+"""
+    if count:
+        assert f"grad_acc_steps={count})" in put_in(text, "monitor")
+        return
+    with pytest.raises(UnclearError) as refused:
+        put_in(text, "monitor")
+    assert refused.value.line == 6 + made.count("\n")
+
+
 FILLED = """\
 import torch
 class Trainer(Base):
@@ -455,7 +532,7 @@ for x in loader:
 """
     watched = put_in(text, "monitor")
     assert watched.count("set_monitor") == 1
-    assert "optimizer" in watched.partition("set_monitor")[2]
+    assert "set_monitor(model, optimizer=optimizer," in watched
 
 
 def test_an_optimizer_that_a_function_makes_is_watched_once() -> None:
@@ -471,4 +548,29 @@ for x in loader:
     model(x).mean().backward()
     optimizer.step()
 """
-    assert put_in(text, "monitor").count("set_monitor") == 1
+    watched = put_in(text, "monitor")
+    assert watched.count("set_monitor") == 1
+    assert "set_monitor(model, optimizer=optimizer," in watched
+
+
+def test_a_refusal_is_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = """\
+import torch
+first = torch.optim.SGD(one.parameters(), lr=1)
+second = torch.optim.SGD(two.parameters(), lr=1)
+for x in loader:
+    (one(x) + two(x)).backward()
+    first.step()
+    second.step()
+"""
+    worked: list[object] = []
+    before = inserting.prepared_lines
+    monkeypatch.setattr(
+        inserting, "prepared_lines", lambda *given: worked.append(given) or before(*given)
+    )
+    told = []
+    for _ in range(3):
+        with pytest.raises(UnclearError) as refused:
+            put_in(text, "monitor")
+        told.append((refused.value.line, refused.value.text.en))
+    assert len(worked) == 1 and len(set(told)) == 1

@@ -2,6 +2,7 @@
 
 import random
 import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from npulens.workspace.verifying.outcomes import Status
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))
 
+import instrument_public  # noqa: E402
 import train_public  # noqa: E402
 from public_scripts import made_up, manifest  # noqa: E402
 
@@ -86,3 +88,27 @@ def test_the_page_has_every_script_and_no_verdict_without_a_reason() -> None:
         assert all(verdict.isdecimal() or verdict in words for verdict in verdicts)
         if any(verdict in words - {"-"} for verdict in verdicts):
             assert re.search(rf"^- {number}, ", page, re.MULTILINE)
+
+
+def test_what_takes_too_long_is_said_and_put_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ends_late(command: list[str], **_: object) -> None:
+        (tmp_path / "train.py").write_text("changed")
+        raise subprocess.TimeoutExpired(command, 1)
+
+    (tmp_path / "train.py").write_text("as it is")
+    run = instrument_public.Run(tmp_path, {"command": ["train.py"], "packages": []}, None)
+    monkeypatch.setattr(subprocess, "run", ends_late)
+    assert "takes more than" in run.compared("profiler", [1.0])
+    assert (tmp_path / "train.py").read_text() == "as it is"
+    assert "takes more than" in run.losses()
+
+
+def test_sums_count_what_is_alike() -> None:
+    cells = ["near", "near, 3 left out", "needs the file a.json at b.py:1"]
+    results = {
+        f"o/p {n} a.py": dict.fromkeys(instrument_public.KINDS, c) for n, c in enumerate(cells)
+    }
+    last = instrument_public.table(results).splitlines()[-1]
+    assert last.startswith("| all | 2 near, 1 needs a file |")

@@ -14,6 +14,7 @@ A script has
 * `processes`: how many it is started in, as torchrun would; `cwd`: the folder it is run in.
 """
 
+import argparse
 import json
 import os
 import subprocess
@@ -29,6 +30,19 @@ KINDS = (
     *("DDP", "FSDP2", "tensor parallel", "notebook"),
 )
 """What scripts do, or with what they do it."""
+
+
+def parser(doc: str | None) -> argparse.ArgumentParser:
+    """A parser of what scripts are asked that run these: CLONES, `--packages` and `--only`.
+
+    Args:
+        doc: The text of the script that asks; its first line says what it does.
+    """
+    made = argparse.ArgumentParser(description=(doc or "").partition("\n")[0])
+    made.add_argument("clones", type=Path, metavar="CLONES")
+    made.add_argument("--packages", type=Path, metavar="FOLDER")
+    made.add_argument("--only", default="", metavar="TEXT", help="scripts whose names have it")
+    return made
 
 
 def public_scripts(attempt: str) -> list[dict[str, Any]]:

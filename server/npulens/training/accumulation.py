@@ -1,20 +1,60 @@
 """How many times gradients are added up for an update."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from npulens.syntax.values import last_name
 from npulens.syntax.walking import nodes_below
 from npulens.training.call_sites import CallSites, Loop, Site
 from npulens.training.turns import Turn
 from npulens.training.updates import Update
+
+_ADDS_UP = frozenset({"accumulate_grad_batches", "gradient_accumulation_steps"})
+"""The options of Lightning's trainer, of `TrainingArguments` and of `Accelerator`."""
 
 
 def accumulation(turn: Turn, sites: CallSites) -> ast.expr | None:
     """How many times gradients are added up for an update, as it is written; `None` if unclear.
 
     `1` where each backward pass is followed by an update, `n` of `if (i + 1) % n == 0:` around the
-    update or of `for _ in range(n):` around the backward pass.
+    update or of `for _ in range(n):` around the backward pass, and what `Accelerator` is told where
+    `with accelerator.accumulate(model):` makes steps of several batches.
     """
+    found = _in_loops(turn, sites)
+    if isinstance(found, ast.Constant) and found.value == 1 and _is_of_accelerate(sites):
+        return _of_accelerate(sites)
+    return found
+
+
+def told(nodes: Iterable[ast.AST]) -> Iterator[ast.expr]:
+    """How often a library is told to add up gradients, by the options of what makes its objects."""
+    for node in nodes:
+        if isinstance(node, ast.keyword) and node.arg in _ADDS_UP:
+            yield node.value
+
+
+def _is_of_accelerate(sites: CallSites) -> bool:
+    return any(
+        isinstance(site.statement, (ast.With, ast.AsyncWith))
+        and last_name(call.func) == "accumulate"
+        and any(call is item.context_expr for item in site.statement.items)
+        for site, call in sites.calls()
+    )
+
+
+def _of_accelerate(sites: CallSites) -> ast.expr | None:
+    """What `Accelerator` is told; `None` if it is made elsewhere, or told in another way."""
+    made = [call for _, call in sites.calls() if last_name(call.func) == "Accelerator"]
+    found = [value for call in made for value in told(call.keywords)]
+    if len({ast.unparse(value) for value in found}) == 1 and len(found) == len(made):
+        return found[0]
+    names = {keyword.arg for call in made for keyword in call.keywords}
+    is_left_out = bool(made) and names.isdisjoint((None, "gradient_accumulation_plugin", *_ADDS_UP))
+    return ast.Constant(1) if is_left_out else None
+
+
+def _in_loops(turn: Turn, sites: CallSites) -> ast.expr | None:
+    """The number as the loops and the conditions of a script have it."""
     counted = [_counted(turn, update) for update in turn.updates]
     if counted and None not in counted:
         return counted[0]

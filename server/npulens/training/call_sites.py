@@ -3,6 +3,7 @@
 import ast
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple, Protocol
 
 from npulens.syntax.bindings import Function
@@ -83,13 +84,14 @@ class CallSites:
         self.program = program
         self._objects = objects
         self._functions, self._methods = _definitions(program)
+        self._run: dict[ast.expr, tuple[Function, ...]] = {}
+        self._used: dict[ast.AST, dict[str, set[str]]] = {}
         every = [*_sites(program.placed)]
-        run = {id(site): [*dict.fromkeys(self.run_by(site))] for site in every}
-        self.reached = self._reach(every, run)
+        self.reached = self._reach(every)
         self.all = tuple(site for site in every if self.is_reached(site.function, site.scope))
         self._callers: dict[Function, list[Site]] = defaultdict(list)
         for site in self.all:
-            for function in run[id(site)]:
+            for function in self.run_by(site):
                 self._callers[function].append(site)
 
     def is_reached(self, function: Function | None, scope: Scope) -> bool:
@@ -98,7 +100,7 @@ class CallSites:
             return True
         return self.program.module_at(scope) is self.program.start
 
-    def _reach(self, every: Sequence[Site], run: dict[int, list[Function]]) -> set[Function]:
+    def _reach(self, every: Sequence[Site]) -> set[Function]:
         """The functions of other modules that the script runs."""
         inside: dict[Function | None, list[Site]] = defaultdict(list)
         start = self.program.start
@@ -110,7 +112,7 @@ class CallSites:
         reached: set[Function] = set()
         while pending:
             site = pending.pop()
-            for function in (*run[id(site)], *self._run_unseen(site)):
+            for function in (*self.run_by(site), *self._run_unseen(site)):
                 for each in (function, *_nested(function)):
                     if each not in reached:
                         reached.add(each)
@@ -161,8 +163,18 @@ class CallSites:
             pending += [(each, *way) for each in reversed(above)]
         return found
 
-    def run_by(self, site: Site) -> Iterator[Function]:
+    @cached_property
+    def site_of(self) -> dict[ast.expr, Site]:
+        """The sites of the nodes that may run."""
+        return {site.node: site for site in self.all}
+
+    def run_by(self, site: Site) -> tuple[Function, ...]:
         """The functions of the program that a call runs, or that a call is given."""
+        if site.node not in self._run:
+            self._run[site.node] = tuple(dict.fromkeys(self._found_for(site)))
+        return self._run[site.node]
+
+    def _found_for(self, site: Site) -> Iterator[Function]:
         called = site.node.func if isinstance(site.node, ast.Call) else site.node
         if isinstance(called, ast.Name):
             yield from self._functions_meant(called, site)
@@ -221,12 +233,9 @@ class CallSites:
     def _is_like(self, called: ast.Attribute, site: Site, owner: ast.ClassDef) -> bool:
         """Whether an object is used as those of a class are, by more than one attribute."""
         around = site.function or self.program.module_at(site.scope).tree
-        text = ast.unparse(called.value)
-        used = {
-            node.attr
-            for node in nodes_below(around)
-            if isinstance(node, ast.Attribute) and ast.unparse(node.value) == text
-        }
+        if around not in self._used:
+            self._used[around] = _attributes_used(around)
+        used = self._used[around].get(ast.unparse(called.value), set())
         has = {
             name
             for base in self.program.bases(owner)
@@ -254,6 +263,15 @@ class CallSites:
 
 
 _UNSEEN = frozenset({"forward"})
+
+
+def _attributes_used(around: ast.AST) -> dict[str, set[str]]:
+    """The attributes that some code uses, by what their owners are written as."""
+    used: dict[str, set[str]] = defaultdict(set)
+    for node in nodes_below(around):
+        if isinstance(node, ast.Attribute):
+            used[ast.unparse(node.value)].add(node.attr)
+    return used
 
 
 def _trains(function: Function) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from npulens.syntax.bindings import Function
-from npulens.syntax.meanings import Qualified, resolve_name
+from npulens.syntax.meanings import Instance, Qualified, resolve, resolve_name
 from npulens.syntax.scopes import Scope, definitions_around
 from npulens.syntax.values import Name, dotted_name
 from npulens.training.call_sites import CallSites, Site
@@ -133,6 +133,12 @@ class Flow:
                 return Variable(self.program.family(owner), node.attr)
             return self._elsewhere(node, place)
         return None
+
+    def library_names(self, node: ast.expr) -> list[str]:
+        """The full names of what an expression means of other modules, or is an object of."""
+        place = self.places.get(node)
+        values = [] if place is None else resolve(node, place.scope)
+        return [v.name for v in values if isinstance(v, (Qualified, Instance))]
 
     def _named(self, name: str, place: Place) -> Variable:
         function = place.function

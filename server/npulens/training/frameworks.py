@@ -53,8 +53,10 @@ def framework_runs(sites: CallSites) -> tuple[FrameworkRun, ...]:
         function = call.func
         if not isinstance(function, ast.Attribute) or function.attr not in _STARTS.values():
             continue
-        meant = {_framework(value) for value in resolve(function.value, site.scope)}
-        if not any(meant) and function.attr == _STARTS["lightning"]:
+        values = resolve(function.value, site.scope)
+        meant = {_framework(value) for value in values}
+        is_known = any(_is_object_of_class(value) for value in values)
+        if not any(meant) and not is_known and function.attr == _STARTS["lightning"]:
             meant = {_of_lightning(call, function.value, site)}
         found += [
             FrameworkRun(*each, site, function.value)
@@ -78,6 +80,13 @@ def _of_lightning(call: ast.Call, trainer: ast.expr, site: Site) -> tuple[str, s
                 if full == package or full.startswith(f"{package}."):
                     return ("lightning", package)
     return None
+
+
+def _is_object_of_class(value: Value) -> bool:
+    """Whether a value is an object of a class that has a name: the result of a function is not."""
+    if isinstance(value, LocalInstance):
+        return value.definition.is_class
+    return isinstance(value, Instance) and value.name.rpartition(".")[2][:1].isupper()
 
 
 def _framework(value: Value) -> tuple[str, str] | None:

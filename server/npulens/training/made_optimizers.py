@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from npulens.syntax.meanings import Instance, resolve
-from npulens.syntax.values import is_none
+from npulens.syntax.values import is_none, last_name
 from npulens.syntax.walking import choices
 from npulens.training.call_sites import CallSites, Site
 from npulens.training.flow import Flow
@@ -105,18 +105,14 @@ def _is_class(name: str) -> bool:
 def _makes_optimizer(call: ast.Call, target: ast.expr, site: Site) -> bool:
     made = [value.name for value in resolve(call, site.scope) if isinstance(value, Instance)]
     is_state = getattr(call.func, "attr", "") == "state_dict"
-    if is_state or any("sched" in each for each in (_last(target).lower(), *made)):
+    if is_state or any("sched" in each for each in (last_name(target).lower(), *made)):
         return False
     return _is_named_so(target) or any(".optim" in each for each in made)
 
 
 def _is_named_so(target: ast.expr) -> bool:
-    name = _last(target).lower()
+    name = last_name(target).lower()
     return "sched" not in name and ("optim" in name or "opt" in name.split("_"))
-
-
-def _last(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
 def _models(
@@ -172,10 +168,10 @@ def _given_models(
     made = [value.name for value in resolve(call, site.scope) if isinstance(value, Instance)]
     is_of_torch = any(name.startswith("torch.optim.") for name in made)
     for each in given:
-        is_asked = isinstance(each, ast.Call) and "param" in _last(each.func).lower()
+        is_asked = isinstance(each, ast.Call) and "param" in last_name(each.func).lower()
         if is_asked and isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute):
             each = each.func.value
-            if is_of_torch and flow.variable(each) is not None and _last(each) != "self":
+            if is_of_torch and flow.variable(each) is not None and last_name(each) != "self":
                 yield ast.unparse(each)
                 continue
         variable = flow.variable(each) if isinstance(each, (ast.Name, ast.Attribute)) else None

@@ -14,9 +14,8 @@ from npulens.training.training_script import TrainingScript
 
 _PURE = (ast.Name, ast.Attribute, ast.Constant, ast.Compare, ast.BoolOp, ast.UnaryOp)
 _PURE_PARTS = (ast.expr_context, ast.cmpop, ast.boolop, ast.Not)
-
-
-_OF_EVALUATION = frozenset({"no_grad", "inference_mode", "eval"})
+WITHOUT_GRADIENTS = frozenset({"no_grad", "inference_mode"})
+_OF_EVALUATION = WITHOUT_GRADIENTS | {"eval"}
 
 
 class StepBlock(NamedTuple):
@@ -93,7 +92,6 @@ def _evaluates(statement: ast.stmt, training: TrainingScript) -> bool:
     """Whether a statement runs a model without gradients, itself or in functions that it calls."""
     pending: list[ast.AST] = [statement]
     known: set[ast.AST] = set()
-    site_of = {id(site.node): site for site in training.sites.all}
     while pending:
         top = pending.pop()
         if top in known:
@@ -102,7 +100,7 @@ def _evaluates(statement: ast.stmt, training: TrainingScript) -> bool:
         for node in nodes_below(top):
             if getattr(node, "attr", getattr(node, "id", "")) in _OF_EVALUATION:
                 return True
-            site = site_of.get(id(node))
+            site = training.sites.site_of.get(node) if isinstance(node, ast.expr) else None
             if site is not None:
                 pending += training.sites.run_by(site)
     return False
@@ -143,13 +141,15 @@ def _is_in(node: ast.stmt, block: Sequence[ast.stmt]) -> bool:
 
 def _first_of_losses(step: StepLoop, training: TrainingScript) -> Iterator[ast.stmt | None]:
     """The first statements that compute the losses; `None` where that is not clear."""
-    going_back = (each.site.node for each in training.backwards)
-    barriers = frozenset((*going_back, *(each.site.node for each in training.updates)))
     for backward in step.backwards:
         ways: list[Path] = training.sites.paths_to(backward.site)
         path = next((each for each in ways if step.loop in each.loops), None)
         try:
-            yield None if path is None else loss_region(backward, path, barriers).statements[0]
+            yield (
+                None
+                if path is None
+                else loss_region(backward, path, training.barriers).statements[0]
+            )
         except UnclearLossError:
             yield None
 

@@ -32,6 +32,12 @@ class TrainingScript(NamedTuple):
     steps: tuple[StepLoop, ...]
     runs: tuple[FrameworkRun, ...]
 
+    @property
+    def barriers(self) -> frozenset[ast.expr]:
+        """All calls that go backward or update weights."""
+        going_back = (each.site.node for each in self.backwards)
+        return frozenset((*going_back, *(each.site.node for each in self.updates)))
+
 
 def read_training(tree: ast.Module, module: ModuleScope) -> TrainingScript:
     """What a module does to train; everything is empty in one that does not."""

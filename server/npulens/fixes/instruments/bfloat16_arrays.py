@@ -7,7 +7,6 @@ from functools import cached_property
 from npulens.fixes.instruments.half_values import HalfValues
 from npulens.fixes.scripts import UnclearError
 from npulens.syntax.bindings import Function
-from npulens.syntax.meanings import Instance, Qualified, resolve
 from npulens.syntax.walking import nodes_below
 from npulens.training.call_sites import CallSites, Site
 from npulens.training.flow import Flow
@@ -33,7 +32,6 @@ class ArraySearch:
             for node in nodes_below(statement)
             if isinstance(node, ast.stmt)
         }
-        self._site_of = {id(site.node): site for site in sites.all}
         self._known: dict[tuple[int, frozenset[str], bool], list[bool]] = {}
 
     def require_none(self) -> None:
@@ -126,23 +124,20 @@ class ArraySearch:
 
     def _meanings(self, function: ast.expr) -> list[str]:
         """The full names of what a library defines, also of what makes an object: a criterion."""
-        found = self._named(function)
+        found = self._flow.library_names(function)
         if found or not isinstance(function, (ast.Name, ast.Attribute)):
             return found
         made = (value.node for value in self._flow.origins(function) if not value.path)
-        return [n for node in made if isinstance(node, ast.Call) for n in self._named(node)]
-
-    def _named(self, node: ast.expr) -> list[str]:
-        place = self._flow.places.get(node)
-        values = [] if place is None else resolve(node, place.scope)
-        return [v.name for v in values if isinstance(v, (Qualified, Instance))]
+        return [
+            n for node in made if isinstance(node, ast.Call) for n in self._flow.library_names(node)
+        ]
 
     def _result_at(self, depth: int) -> Callable[[ast.Call, HalfValues], list[bool] | None]:
         """What calls of functions of the file return, which are followed."""
 
         def result(call: ast.Call, values: HalfValues) -> list[bool] | None:
-            site = self._site_of.get(id(call))
-            functions = [] if site is None else [*self._sites.run_by(site)]
+            site = self._sites.site_of.get(call)
+            functions = () if site is None else self._sites.run_by(site)
             if site is None or not functions:
                 return None
             found: list[bool] = []
@@ -175,7 +170,7 @@ class ArraySearch:
     def _takes_array(self, call: ast.Call) -> bool:
         return any(
             name.partition(".")[0] in _TAKE_ARRAYS and name.rpartition(".")[2] not in _NO_ARRAYS
-            for name in self._named(call.func)
+            for name in self._flow.library_names(call.func)
         )
 
 

@@ -3,21 +3,20 @@
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 from typing import NamedTuple
 
 from npulens.catalog.message_ids import MessageId
-from npulens.fixes.instruments.half_values import names_of
+from npulens.fixes.instruments.half_values import IN_FLOAT32, OF_TENSORS, PRODUCTS, names_of
 from npulens.fixes.scripts import UnclearError
 from npulens.syntax.bindings import Function
-from npulens.syntax.meanings import Instance, Qualified, resolve
-from npulens.syntax.values import is_none
+from npulens.syntax.values import is_none, last_name
 from npulens.syntax.walking import nodes_below
 from npulens.training.call_sites import Site
 from npulens.training.flow import Flow
-from npulens.training.loss_regions import LossRegion
+from npulens.training.loss_regions import LossRegion, computes
 from npulens.training.program import Module
 from npulens.training.training_script import TrainingScript
 
@@ -41,16 +40,18 @@ _SPECTROGRAMS = re.compile(
 """What leaves the range of half precision, with logarithms of nearly nothing."""
 _REFUSING = frozenset({"BCELoss", "binary_cross_entropy"})
 _TO_FLOAT32 = ("float", "double")
-_PRODUCTS = frozenset({"matmul", "bmm", "mm", "einsum", "linear", "baddbmm"})
 _POSITIONS = ("tensor", "where", "nonzero", "BoolTensor", "LongTensor")
+"""What makes masks and positions."""
 _LONGEST = 60
 _NEW = frozenset({"zeros", "ones", "empty", "full", "rand", "randn", "new_zeros", "new_full"})
 _WRITES = frozenset({"index_add_", "index_copy_", "scatter_", "masked_scatter_", "index_put_"})
-_IN_FLOAT32 = frozenset({"softmax", "log_softmax", "logsumexp", "exp", "log", "norm", "cumsum"})
 _LARGEST = 65504
 """The largest number of float16."""
 _LARGEST_32 = 3.4e38
 _OF_FLOAT32 = ("torch.finfo(torch.float32)", "torch.finfo(torch.float)", "torch.finfo()")
+
+
+_Assigned = Mapping[str, Sequence[ast.expr]]
 
 
 class Hazard(NamedTuple):
@@ -98,8 +99,7 @@ class HalfHazards:
 
     def _reaches(self, nodes: Iterable[ast.AST]) -> bool:
         """Whether the program runs some code."""
-        ids = {id(node) for node in nodes}
-        return any(id(site.node) in ids for site in self._sites.all)
+        return any(node in self._sites.site_of for node in nodes if isinstance(node, ast.expr))
 
     def _require(self, region: LossRegion, hazards: Iterable[Hazard]) -> None:
         for hazard in hazards:
@@ -114,8 +114,8 @@ class HalfHazards:
     def _run_from(self, nodes: Iterable[ast.AST]) -> list[Function]:
         """The functions that some code runs; forward passes of models among them."""
         found: dict[Function, None] = {}
-        ids = {id(node) for node in nodes}
-        pending = [site for site in self._sites.all if id(site.node) in ids]
+        exprs = (node for node in nodes if isinstance(node, ast.expr))
+        pending = [site for each in exprs if (site := self._sites.site_of.get(each)) is not None]
         for function in self._passes:
             found[function] = None
             pending += self._inside[function]
@@ -151,13 +151,13 @@ class HalfHazards:
             yield from self._criteria([*nodes_below(owner)])
 
     def _in_nodes(self, nodes: Sequence[ast.AST], function: Function | None) -> Iterator[Hazard]:
-        around = nodes if function is None else [*nodes_below(function)]
+        assigned = _assignments(nodes if function is None else nodes_below(function))
         yield from self._criteria(nodes)
         for node in nodes:
             if isinstance(node, ast.Call):
-                yield from self._called(node, around, function)
+                yield from self._called(node, assigned, function)
             elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
-                yield from self._stored(node.targets[0], node.value, around)
+                yield from self._stored(node.targets[0], node.value, assigned)
 
     def _criteria(self, nodes: Iterable[ast.AST]) -> Iterator[Hazard]:
         """`BCELoss` in other files; those of the script are found by its text."""
@@ -165,55 +165,50 @@ class HalfHazards:
             if not isinstance(node, ast.Call):
                 continue
             is_elsewhere = self._program.module_with[node].tree is not self._script.tree
-            if _last(node.func) in _REFUSING and is_elsewhere:
+            if last_name(node.func) in _REFUSING and is_elsewhere:
                 yield Hazard("instrument.refuses-autocast-elsewhere", node.func)
-            elif any(_SPECTROGRAMS.fullmatch(name) for name in self._names(node.func)):
+            elif any(_SPECTROGRAMS.fullmatch(name) for name in self._flow.library_names(node.func)):
                 yield Hazard("instrument.not-in-half", node.func)
 
     def _called(
-        self, call: ast.Call, around: Sequence[ast.AST], function: Function | None
+        self, call: ast.Call, assigned: _Assigned, function: Function | None
     ) -> Iterator[Hazard]:
-        names = self._names(call.func)
-        last = _last(call.func)
+        names = self._flow.library_names(call.func)
+        last = last_name(call.func)
         given = call.args[0] if call.args else getattr(call.func, "value", None)
         is_refused = any(_NO_HALF.fullmatch(n) or _COMPLEX.fullmatch(n) for n in names)
-        if is_refused and given is not None and self._is_activation(given, around, function):
+        if is_refused and given is not None and self._is_activation(given, assigned, function):
             yield Hazard("instrument.not-in-half", call.func)
         elif last in ("masked_fill", "masked_fill_") and len(call.args) > 1:
-            if self._overflows(call.args[1], around):
+            if self._overflows(call.args[1], assigned):
                 yield Hazard("instrument.too-large-for-half", call)
         elif last in _WRITES and isinstance(call.func, ast.Attribute) and len(call.args) > 1:
-            is_new = self._is_new(call.func.value, around)
-            if is_new and self._is_computed(call.args[-1], around):
+            is_new = self._is_new(call.func.value, assigned)
+            if is_new and self._is_computed(call.args[-1], assigned):
                 yield Hazard("instrument.types-differ", call)
 
     def _stored(
-        self, target: ast.Subscript, value: ast.expr, around: Sequence[ast.AST]
+        self, target: ast.Subscript, value: ast.expr, assigned: _Assigned
     ) -> Iterator[Hazard]:
         """`out[mask] = ...`, where both are to have one type."""
-        if not _is_mask(target.slice, around):
+        if not _is_mask(target.slice, assigned):
             return
-        if self._overflows(value, around):
+        if self._overflows(value, assigned):
             yield Hazard("instrument.too-large-for-half", target)
-        elif self._is_new(target.value, around):
-            if self._is_computed(value, around):
+        elif self._is_new(target.value, assigned):
+            if self._is_computed(value, assigned):
                 yield Hazard("instrument.types-differ", target)
-        elif _last(getattr(value, "func", value)) in _IN_FLOAT32 and isinstance(value, ast.Call):
+        elif last_name(getattr(value, "func", value)) in IN_FLOAT32 and isinstance(value, ast.Call):
             yield Hazard("instrument.types-differ", target)
 
-    def _names(self, node: ast.expr) -> list[str]:
-        place = self._flow.places.get(node)
-        values = [] if place is None else resolve(node, place.scope)
-        return [v.name for v in values if isinstance(v, (Qualified, Instance))]
-
     def _is_activation(
-        self, node: ast.expr, around: Sequence[ast.AST], function: Function | None
+        self, node: ast.expr, assigned: _Assigned, function: Function | None
     ) -> bool:
         """Whether a value is what layers or products compute, and not made float32 again."""
         if any(_is_called(each, *_TO_FLOAT32) for each in nodes_below(node)):
             return False
         names = {names_of(n)[-1] for n in nodes_below(node) if isinstance(n, ast.Name)}
-        values = [*_assigned_to(names, around)]
+        values = [*_assigned_to(names, assigned)]
         if any(_is_called(n, *_TO_FLOAT32) for value in values for n in nodes_below(value)):
             return False
         if any(self._is_product(n) for value in (*values, node) for n in nodes_below(value)):
@@ -233,7 +228,7 @@ class HalfHazards:
         if not isinstance(node, ast.Call):
             return False
         return (
-            _last(node.func) in _PRODUCTS
+            last_name(node.func) in PRODUCTS
             or any(self._flow.is_module(owner) for owner in self._flow.classes_of(node.func))
             or self._is_own_layer(node.func)
         )
@@ -247,21 +242,21 @@ class HalfHazards:
             return False
         return self._program.method(place.owner, called.attr) is None
 
-    def _is_new(self, node: ast.expr, around: Sequence[ast.AST]) -> bool:
+    def _is_new(self, node: ast.expr, assigned: _Assigned) -> bool:
         """Whether a tensor is made of float32 here."""
-        values = [*_assigned_to({ast.unparse(node)}, around)]
+        values = [*_assigned_to({ast.unparse(node)}, assigned)]
         for value in values:
             made = next((n for n in nodes_below(value) if _is_called(n, *_NEW)), None)
             if isinstance(made, ast.Call) and not _has_type(made):
                 return True
         return False
 
-    def _is_computed(self, value: ast.expr, around: Sequence[ast.AST]) -> bool:
+    def _is_computed(self, value: ast.expr, assigned: _Assigned) -> bool:
         """Whether a value comes out of a model or a product, with the type that it has there."""
         if any(_is_called(n, "to", "type", "type_as", *_TO_FLOAT32) for n in nodes_below(value)):
             return False
         names = {ast.unparse(n) for n in nodes_below(value) if isinstance(n, ast.Name)}
-        parts = (value, *_assigned_to(names, around))
+        parts = (value, *_assigned_to(names, assigned))
         return any(
             self._is_product(n) or self._may_run_model(n)
             for part in parts
@@ -270,18 +265,20 @@ class HalfHazards:
 
     def _may_run_model(self, node: ast.AST) -> bool:
         """`net(x)`, where the net is no function that is known."""
-        if not isinstance(node, ast.Call) or not isinstance(node.func, (ast.Name, ast.Attribute)):
+        site = self._sites.site_of.get(node) if isinstance(node, ast.Call) else None
+        if site is None or not isinstance(node, ast.Call) or self._sites.run_by(site):
             return False
-        text = ast.unparse(node.func)
-        return not self._names(node.func) and bool(re.search(r"(?i)net\b|net_|model|policy", text))
+        if isinstance(node.func, ast.Attribute) and node.func.attr in OF_TENSORS:
+            return False
+        return not self._flow.library_names(node.func) and computes(ast.Expr(node), site.scope)
 
-    def _overflows(self, value: ast.expr, around: Sequence[ast.AST]) -> bool:
+    def _overflows(self, value: ast.expr, assigned: _Assigned) -> bool:
         """Whether a number is too large for float16."""
         if self._dtype != "float16":
             return False
         values = [value]
         if isinstance(value, (ast.Name, ast.Attribute)):
-            values += _assigned_to({ast.unparse(value)}, around)
+            values += _assigned_to({ast.unparse(value)}, assigned)
             values += (each.node for each in self._flow.origins(value) if not each.path)
         return any(abs(number) > _LARGEST for each in values if (number := _number(each)))
 
@@ -304,32 +301,36 @@ class HalfHazards:
                 if isinstance(node, ast.Attribute) and node.attr == "grad":
                     if isinstance(node.ctx, ast.Load) and node not in compared:
                         yield Hazard("instrument.gradients-elsewhere", node)
-                elif isinstance(node, ast.Call) and "torch.autograd.grad" in self._names(node.func):
+                elif isinstance(
+                    node, ast.Call
+                ) and "torch.autograd.grad" in self._flow.library_names(node.func):
                     yield Hazard("instrument.gradients-elsewhere", node.func)
 
 
 def _is_called(node: ast.AST, *names: str) -> bool:
-    return isinstance(node, ast.Call) and _last(node.func) in names
+    return isinstance(node, ast.Call) and last_name(node.func) in names
 
 
-def _last(node: ast.AST) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
-
-
-def _assigned_to(names: set[str], around: Iterable[ast.AST]) -> Iterator[ast.expr]:
+def _assignments(nodes: Iterable[ast.AST]) -> _Assigned:
     """What names are assigned, in some code."""
-    for node in around:
-        if isinstance(node, ast.Assign) and any(
-            ast.unparse(part) in names for t in node.targets for part in getattr(t, "elts", [t])
-        ):
-            yield node.value
+    found: dict[str, list[ast.expr]] = defaultdict(list)
+    for node in nodes:
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                for part in getattr(target, "elts", [target]):
+                    found[ast.unparse(part)].append(node.value)
+    return found
+
+
+def _assigned_to(names: Iterable[str], assigned: _Assigned) -> Iterator[ast.expr]:
+    return (value for name in names for value in assigned.get(name, ()))
 
 
 def _has_type(call: ast.Call) -> bool:
     return any(k.arg == "dtype" for k in call.keywords)
 
 
-def _is_mask(index: ast.expr, around: Sequence[ast.AST]) -> bool:
+def _is_mask(index: ast.expr, assigned: _Assigned) -> bool:
     """Whether an index is a tensor: a mask, or what tells positions."""
     parts = index.elts if isinstance(index, ast.Tuple) else [index]
     for part in parts:
@@ -338,12 +339,10 @@ def _is_mask(index: ast.expr, around: Sequence[ast.AST]) -> bool:
         ):
             return True
         if isinstance(part, (ast.Name, ast.Attribute)):
-            if "mask" in _last(part).lower():
+            if "mask" in last_name(part).lower():
                 return True
-            for value in _assigned_to({ast.unparse(part)}, around):
-                if isinstance(value, ast.Compare) or _is_called(
-                    value, "tensor", "where", "nonzero"
-                ):
+            for value in _assigned_to({ast.unparse(part)}, assigned):
+                if isinstance(value, ast.Compare) or _is_called(value, *_POSITIONS):
                     return True
     return False
 

@@ -5,11 +5,12 @@ others in float32 (Ascend/pytorch `torch_npu/csrc/aten/AutoCastOps.cpp`).
 """
 
 import ast
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from npulens.syntax.values import dotted_name
+from npulens.syntax.values import dotted_name, last_name
 
-_IN_FLOAT32 = frozenset(
+IN_FLOAT32 = frozenset(
     {"softmax", "log_softmax", "cross_entropy", "nll_loss", "mse_loss", "l1_loss", "kl_div"}
     | {"smooth_l1_loss", "huber_loss", "binary_cross_entropy_with_logits", "triplet_margin_loss"}
     | {"cosine_embedding_loss", "margin_ranking_loss", "cosine_similarity", "layer_norm"}
@@ -17,7 +18,7 @@ _IN_FLOAT32 = frozenset(
     | {"cumsum", "prod", "cdist", "pow"}
 )
 """What autocast computes in float32."""
-_NO_HALF = frozenset(
+_OTHER_TYPES = frozenset(
     {
         "float",
         "double",
@@ -35,11 +36,11 @@ _NO_HALF = frozenset(
     | {"type", "nonzero", "multinomial", "bincount"}
 )
 """Methods and functions of torch whose result is of another type, whatever they are given."""
-_PRODUCTS = frozenset(
+PRODUCTS = frozenset(
     {"matmul", "mm", "bmm", "einsum", "linear", "conv1d", "conv2d", "conv3d", "baddbmm", "addmm"}
 )
 """Functions that autocast computes in half precision."""
-_OF_TENSORS = _IN_FLOAT32 | {
+OF_TENSORS = IN_FLOAT32 | {
     *("gather", "view", "reshape", "squeeze", "unsqueeze", "mean", "max", "min", "detach", "cpu"),
     *("clone", "permute", "transpose", "contiguous", "flatten", "expand", "repeat", "clamp", "to"),
     *("cuda", "npu", "mul", "add", "sub", "div", "abs", "index_select", "sigmoid", "relu", "tanh"),
@@ -52,6 +53,8 @@ _BUILTINS = frozenset(
 )
 _WITH_INDICES = frozenset({"max", "min", "topk", "sort", "median"})
 """What has indices beside its values, as the second of two."""
+_LOSS = re.compile(r"(?i)loss(?:_?f(?:n|unc|unction)?)?$")
+"""What a criterion is called that nobody knows."""
 _TYPES = ("float32", "float64", "float", "double", "long", "int", "bool", "dtype")
 _FILLS = frozenset({"append", "extend", "insert"})
 
@@ -178,7 +181,7 @@ class HalfValues:
         function = node.func
         attribute = function.attr if isinstance(function, ast.Attribute) else ""
         given = [*node.args, *(keyword.value for keyword in node.keywords)]
-        if getattr(function, "id", "") in _BUILTINS or attribute in _NO_HALF:
+        if getattr(function, "id", "") in _BUILTINS or attribute in _OTHER_TYPES:
             return False
         if attribute == "to" and _names_a_type(node):
             return False
@@ -187,18 +190,18 @@ class HalfValues:
             return any(found)
         names = self._meanings(function)
         roots = {name.partition(".")[0] for name in names}
-        last = names[0].rpartition(".")[2] if names else attribute
-        if roots & _ARRAYS or "loss" in (names[0] if names else last).lower():
+        last = names[0].rpartition(".")[2] if names else last_name(function)
+        if roots & _ARRAYS or _LOSS.search(last):
             return False
-        if isinstance(function, ast.Attribute) and not names and attribute in _OF_TENSORS:
+        if isinstance(function, ast.Attribute) and not names and attribute in OF_TENSORS:
             is_half = self.is_half(function.value)
-            return is_half and not (self.is_cast and last in _IN_FLOAT32)
+            return is_half and not (self.is_cast and last in IN_FLOAT32)
         if isinstance(function, ast.Attribute) and self.is_half(function.value):
             return True
         if "torch" in roots:
-            is_module = last[:1].isupper() or last in _PRODUCTS
+            is_module = last[:1].isupper() or last in PRODUCTS
             is_half = any(map(self.is_half, given)) or (self.is_cast and is_module)
-            return is_half and not (self.is_cast and last in _IN_FLOAT32)
+            return is_half and not (self.is_cast and last in IN_FLOAT32)
         return self.is_cast or any(map(self.is_half, given))
 
 

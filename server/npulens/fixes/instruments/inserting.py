@@ -47,7 +47,6 @@ def instrumented(
     return apply_edits(text, instrument_edits(text, instrument, find, above))
 
 
-@lru_cache(maxsize=8)  # an editor asks for them whenever the cursor moves
 def instrument_edits(
     text: str,
     instrument: Instrument,
@@ -60,6 +59,25 @@ def instrument_edits(
         UnclearError: It has the instrument, or one that disturbs it, does not parse, or
             it is not clear where the lines belong.
     """
+    if find is not None or above is not None:
+        return _worked_out(text, instrument, find, above)
+    found = _kept(text, instrument)
+    if isinstance(found, UnclearError):
+        raise found.with_traceback(None)
+    return found
+
+
+@lru_cache(maxsize=8)  # an editor asks for them whenever the cursor moves
+def _kept(text: str, instrument: Instrument) -> tuple[Edit, ...] | UnclearError:
+    try:
+        return _worked_out(text, instrument, None, None)
+    except UnclearError as refused:
+        return refused.with_traceback(None)  # it would keep all that was worked out
+
+
+def _worked_out(
+    text: str, instrument: Instrument, find: FindModule | None, above: FindPrograms | None
+) -> tuple[Edit, ...]:
     _require_no_other(text, instrument)
     script, training = _read(text)
     names = _free_names(instrument, text)

@@ -23,8 +23,9 @@ class Instrument:
         step_end: Lines behind what updates the weights.
         turn_end: Lines at the end of each turn, also of one that ends early.
         after: Lines behind the outermost loop.
-        prepared: Lines behind the statement that makes the optimizer; `{model}` and
-            `{optimizer}` are what that statement calls them.
+        prepared: Lines before the outermost loop of the training, or behind what makes the
+            optimizer; `{model}` and `{optimizer}` are what they are called there, `{accumulation}`
+            is how many times gradients are added up for an update.
         takes_models: Whether a list of several models may stand for `{model}`.
         names: Names that it binds at the top of the module. Each gets a number if it is taken.
         not_with: Instruments that disturb it, and it them.

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from npulens.syntax.bindings import Function
+from npulens.syntax.bindings import Function, with_defaults
 from npulens.syntax.values import is_none
 from npulens.syntax.walking import nodes_below
 from npulens.training.call_sites import Loop, Site
@@ -91,13 +91,8 @@ def _may_be_none(optimizer: ast.expr, flow: Flow) -> bool:
     variable = flow.variable(optimizer)
     if variable is None or not isinstance(variable.owner, Function):
         return False
-    arguments = variable.owner.args
-    plain = [*arguments.posonlyargs, *arguments.args]
-    pairs = [
-        *zip(reversed(plain), reversed(arguments.defaults), strict=False),
-        *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
-    ]
-    return any(a.arg == variable.name and d is not None and is_none(d) for a, d in pairs)
+    defaults = with_defaults(variable.owner.args)
+    return any(each.arg == variable.name and is_none(default) for each, default in defaults)
 
 
 def _trained(training: TrainingScript) -> Iterator[ast.expr]:

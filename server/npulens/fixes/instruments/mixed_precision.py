@@ -7,7 +7,7 @@ Lines that go into a `with` are only indented, and a line that becomes another i
 import ast
 import builtins
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from npulens.catalog.model import Edit
 from npulens.fixes.instruments.bfloat16_arrays import ArraySearch
@@ -17,18 +17,21 @@ from npulens.fixes.instruments.loss_scaling import scaler_lines
 from npulens.fixes.instruments.marks import marked, replaced_line
 from npulens.fixes.instruments.region_start import RegionStart
 from npulens.fixes.scripts import Script, UnclearError
+from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import Qualified, resolve_name
 from npulens.syntax.strings import comments_and_strings
-from npulens.syntax.values import Name, dotted_name
+from npulens.syntax.values import Name, dotted_name, last_name
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import line_ending
 from npulens.text.spans import Span
+from npulens.training.flow import Flow
 from npulens.training.loss_regions import (
     LossRegion,
     UnclearLossError,
     loss_region,
 )
 from npulens.training.program import FindModule, FindPrograms, Module, Program
+from npulens.training.step_blocks import WITHOUT_GRADIENTS
 from npulens.training.training_script import TrainingScript, read_program
 from npulens.training.turns import Turn, turns
 from npulens.training.updates import Backward, Update
@@ -52,6 +55,7 @@ _SETS_GRADIENTS = re.compile(
 """Where gradients may come from no `backward()`, so that what computes their loss is not seen."""
 _OWN_METHOD = re.compile(r"\bdef[ \t]+(\w+)|\bself\.(\w+)[ \t]*=")
 _STEP = "    "
+_NO_MODELS = ("torch.", "F.", "nn.", "np.", "math.")
 
 
 class MixedPrecision:
@@ -97,8 +101,7 @@ class MixedPrecision:
         self._script, self._training = script, training
         self._dtype, self._scaler, self._find = dtype, scaler, find
         self._above = above
-        going_back = (each.site.node for each in training.backwards)
-        self._barriers = frozenset((*going_back, *(each.site.node for each in training.updates)))
+        self._barriers = training.barriers
         self._turns = turns(training)
         self._start = RegionStart(training.sites)
         strings = comments_and_strings(script.lines.text)
@@ -138,10 +141,14 @@ class MixedPrecision:
     def _require_no_hazard(self, regions: Sequence[LossRegion]) -> None:
         """See that what the script imports can be computed in half precision as well."""
         start = Module("", self._script.tree, self._script.module)
-        program = Program(start) if self._find is None else Program(start, self._find)
-        if self._find is not None and _stays_on_host(program):
-            raise UnclearError(regions[0].statements[0].lineno, "instrument.on-host")
-        training, flow = read_program(program)
+        training = self._training
+        if self._find is None:
+            flow = Flow(training.sites.program, training.sites)
+        else:
+            program = Program(start, self._find)
+            if _stays_on_host(program):
+                raise UnclearError(regions[0].statements[0].lineno, "instrument.on-host")
+            training, flow = read_program(program)
         loops = [turn.around for turn in self._turns]
         HalfHazards(training, flow, self._dtype, start).require_none(regions, loops)
         for larger in () if self._above is None else self._above(start):
@@ -208,11 +215,43 @@ class MixedPrecision:
         Autocast keeps weights that it casts, and those of the first pass have no gradients.
         Source: PyTorch, `cached_cast` in `aten/src/ATen/autocast_mode.cpp`.
         """
-        below = {id(node) for each in region.statements for node in nodes_below(each)}
-        sites = [each for each in self._training.sites.all if id(each.node) in below]
-        functions = {f for each in sites for f in self._training.sites.run_by(each)}
-        bodies: list[Sequence[ast.stmt]] = [region.statements, *(each.body for each in functions)]
-        return any(_with_and_without_gradients(body) for body in bodies)
+        nodes = (n for each in region.statements for n in nodes_below(each))
+        functions = {f for node in nodes for f in self._functions_run(node)}
+        bodies = [each.body for each in functions if not _is_without_gradients(each)]
+        return any(map(self._is_with_and_without_gradients, (region.statements, *bodies)))
+
+    def _functions_run(self, node: ast.AST) -> Sequence[Function]:
+        site = self._training.sites.site_of.get(node) if isinstance(node, ast.expr) else None
+        return () if site is None else self._training.sites.run_by(site)
+
+    def _is_with_and_without_gradients(self, body: Sequence[ast.stmt]) -> bool:
+        """Whether statements call something without gradients, and with them further down."""
+        without: set[ast.Call] = set()
+        every: list[ast.Call] = []
+        first: dict[str, int] = {}
+        for node in (part for statement in body for part in nodes_below(statement)):
+            if isinstance(node, ast.With) and _names_no_gradients(
+                e.context_expr for e in node.items
+            ):
+                without.update(_calls(node.body))
+            if isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute)):
+                every.append(node)
+        inside = [(each, each.lineno) for each in every if each in without]
+        inside += [
+            (each, node.lineno)
+            for node in every
+            for function in self._functions_run(node)
+            if _is_without_gradients(function)
+            for each in _calls(function.body)
+        ]
+        for call, line in inside:
+            text = ast.unparse(call.func)
+            if not text.startswith(_NO_MODELS) and not hasattr(builtins, text):
+                first[text] = min(line, first.get(text, line))
+        return any(
+            each not in without and each.lineno > first.get(ast.unparse(each.func), each.lineno)
+            for each in every
+        )
 
     def _scaled(self) -> Iterator[Edit]:
         """`loss.backward()` and `optimizer.step()` through the scaler."""
@@ -265,30 +304,20 @@ class MixedPrecision:
         return Edit(Span(start, start + len(content)), text)
 
 
-def _with_and_without_gradients(body: Sequence[ast.stmt]) -> bool:
-    """Whether statements call something under `no_grad`, and outside of it further down."""
-    without: dict[int, str] = {}
-    every: dict[int, str] = {}
-    lines: dict[int, int] = {}
-    for statement in body:
-        for node in nodes_below(statement):
-            if isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute)):
-                every[id(node)] = ast.unparse(node.func)
-                lines[id(node)] = node.lineno
-            elif isinstance(node, ast.With) and any(
-                "no_grad" in ast.unparse(each.context_expr) for each in node.items
-            ):
-                calls = (n for s in node.body for n in nodes_below(s) if isinstance(n, ast.Call))
-                without.update((id(each), ast.unparse(each.func)) for each in calls)
-    known = ("torch.", "F.", "nn.", "np.", "math.")
-    first: dict[str, int] = {}
-    for key, text in without.items():
-        if key in lines and not text.startswith(known) and not hasattr(builtins, text):
-            first.setdefault(text, lines[key])
-    return any(
-        key not in without and first.get(text, lines[key]) < lines[key]
-        for key, text in every.items()
-    )
+def _is_without_gradients(function: Function) -> bool:
+    """Whether a function runs under `@torch.no_grad()` or the like."""
+    return _names_no_gradients(function.decorator_list)
+
+
+def _names_no_gradients(nodes: Iterable[ast.expr]) -> bool:
+    parts = (part for node in nodes for part in nodes_below(node) if isinstance(part, ast.expr))
+    return any(last_name(part) in WITHOUT_GRADIENTS for part in parts)
+
+
+def _calls(body: Iterable[ast.stmt]) -> Iterator[ast.Call]:
+    for node in (part for statement in body for part in nodes_below(statement)):
+        if isinstance(node, ast.Call):
+            yield node
 
 
 def _require_apart(regions: Sequence[LossRegion]) -> None:

@@ -11,7 +11,7 @@ from npulens.fixes.instruments.script_places import loop_behind
 from npulens.fixes.scripts import UnclearError
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
-from npulens.training.accumulation import accumulation
+from npulens.training.accumulation import accumulation, told
 from npulens.training.call_sites import Loop, Site
 from npulens.training.flow import Flow, Value, Variable
 from npulens.training.made_optimizers import (
@@ -24,8 +24,6 @@ from npulens.training.statement_blocks import block_with
 from npulens.training.training_script import TrainingScript
 from npulens.training.turns import turns
 
-_ADDS_UP = ("accumulate_grad_batches", "gradient_accumulation_steps")
-"""The options of Lightning's trainer and of `TrainingArguments`."""
 _MOST_NAMES = 6
 """How many names a number is followed through."""
 
@@ -132,42 +130,15 @@ def _accumulation(
         written = "" if found is None else _here(found, spot, flow)
         if not written:
             raise UnclearError(turn.around.lineno, "instrument.accumulation")
-    if written == "1" and (number := _of_accelerate(training)) is not None:
-        written = _here(number, spot, flow)
-        if not written:
-            raise UnclearError(spot.line, "instrument.accumulation")
     if not training.updates:
         start = training.sites.program.start
         programs = () if above is None else above(start)
-        found_in = [start.tree, *(each.start.tree for each in programs)]
-        given = [*_given_to_library(found_in)]
+        trees = (start.tree, *(each.start.tree for each in programs))
+        given = [ast.unparse(value) for tree in trees for value in told(nodes_below(tree))]
         if len(set(given)) > 1 or not all(map(str.isdigit, given)):
             raise UnclearError(spot.line, "instrument.accumulation")
         written = given[0] if given else written
     return written
-
-
-def _of_accelerate(training: TrainingScript) -> ast.expr | None:
-    """What `Accelerator` is told, where `accelerator.accumulate` makes steps of several batches."""
-    calls = [call for _, call in training.sites.calls()]
-    if not any(getattr(call.func, "attr", "") == "accumulate" for call in calls):
-        return None
-    told = (
-        keyword.value
-        for call in calls
-        if getattr(call.func, "attr", getattr(call.func, "id", "")) == "Accelerator"
-        for keyword in call.keywords
-        if keyword.arg == "gradient_accumulation_steps"
-    )
-    return next(told, None)
-
-
-def _given_to_library(trees: Sequence[ast.Module]) -> Iterator[str]:
-    """How often the loop of a library adds up gradients, as its trainer is told."""
-    for tree in trees:
-        for node in nodes_below(tree):
-            if isinstance(node, ast.keyword) and node.arg in _ADDS_UP:
-                yield ast.unparse(node.value)
 
 
 def _here(number: ast.expr, spot: Spot, flow: Flow, depth: int = 0) -> str:

@@ -18,7 +18,6 @@ class RegionStart:
     """Knows what of a script prepares data without any model."""
 
     def __init__(self, sites: CallSites) -> None:
-        self._site_of = {id(site.node): site for site in sites.all}
         self._sites = sites
         self._modules = frozenset(_modules(sites))
 
@@ -41,7 +40,7 @@ class RegionStart:
 
     def _fetches(self, call: ast.Call, depth: int) -> bool:
         """Whether a call runs no model, as far as it is seen."""
-        site = self._site_of.get(id(call))
+        site = self._sites.site_of.get(call)
         if site is None or depth > _MOST_CALLS:
             return False
         given = [*call.args, *(keyword.value for keyword in call.keywords)]
@@ -49,7 +48,7 @@ class RegionStart:
             return False
         if not computes(ast.Expr(call), site.scope) or self._is_fetching_method(call):
             return True
-        run = [*self._sites.run_by(site)]
+        run = self._sites.run_by(site)
         if run:
             return all(self._only_fetches(function, depth) for function in run)
         return _is_imported_function(call.func, site)
