@@ -86,6 +86,8 @@ class CallSites:
         self._functions, self._methods = _definitions(program)
         self._run: dict[ast.expr, tuple[Function, ...]] = {}
         self._used: dict[ast.AST, dict[str, set[str]]] = {}
+        self._had: dict[ast.ClassDef, set[str]] = {}
+        self._training: dict[Function, bool] = {}
         every = [*_sites(program.placed)]
         self.reached = self._reach(every)
         self.all = tuple(site for site in every if self.is_reached(site.function, site.scope))
@@ -113,6 +115,8 @@ class CallSites:
         while pending:
             site = pending.pop()
             for function in (*self.run_by(site), *self._run_unseen(site)):
+                if function in reached:  # and so is what is nested in it
+                    continue
                 for each in (function, *_nested(function)):
                     if each not in reached:
                         reached.add(each)
@@ -226,7 +230,9 @@ class CallSites:
         elif called.attr not in _OF_EVERY_OBJECT and len(owners) == 1 and not meant:
             yield from (f for _, f in owners if _is_near(site, f, program))
         elif not meant and all(isinstance(v, Anything) for v in resolve(called.value, site.scope)):
-            near = [(owner, f) for owner, f in owners if _is_near(site, f, program) and _trains(f)]
+            near = [
+                (owner, f) for owner, f in owners if _is_near(site, f, program) and self._trains(f)
+            ]
             if len(near) == 1 and self._is_like(called, site, near[0][0]):
                 yield near[0][1]
 
@@ -236,13 +242,18 @@ class CallSites:
         if around not in self._used:
             self._used[around] = _attributes_used(around)
         used = self._used[around].get(ast.unparse(called.value), set())
-        has = {
-            name
-            for base in self.program.bases(owner)
-            for node in nodes_below(base)
-            if (name := getattr(node, "name", None) or getattr(node, "attr", None))
-        }
-        return len(used) > 1 and used <= has
+        if owner not in self._had:
+            below = (node for base in self.program.bases(owner) for node in nodes_below(base))
+            names = (getattr(n, "name", None) or getattr(n, "attr", None) for n in below)
+            self._had[owner] = {name for name in names if name}
+        return len(used) > 1 and used <= self._had[owner]
+
+    def _trains(self, function: Function) -> bool:
+        """Whether a method computes gradients itself."""
+        if function not in self._training:
+            below = (n for n in nodes_below(function) if isinstance(n, ast.Attribute))
+            self._training[function] = any(n.attr == "backward" for n in below)
+        return self._training[function]
 
     def _methods_of(
         self,
@@ -272,11 +283,6 @@ def _attributes_used(around: ast.AST) -> dict[str, set[str]]:
         if isinstance(node, ast.Attribute):
             used[ast.unparse(node.value)].add(node.attr)
     return used
-
-
-def _trains(function: Function) -> bool:
-    """Whether a method computes gradients itself."""
-    return any(isinstance(n, ast.Attribute) and n.attr == "backward" for n in nodes_below(function))
 
 
 def _nested(function: Function) -> Iterator[Function]:
