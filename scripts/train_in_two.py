@@ -8,13 +8,15 @@ CASES is a Python file with a dictionary `CASES`, from a name to a `dict` of
 - `prepare(folder, batch)`: makes data and sets the size of the batch, in a copy of the project;
 - `args`: arguments of the script, `{B}` in them is the size of the batch;
 - `B`: the size of the whole batch (8), `steps`: how many updates of weights are compared (4);
-- `cwd`: where the script is run, `env`: more variables, `timeout`: seconds (150);
+- `cwd`: where the script is run, `timeout`: seconds (150);
+- `env`: more variables, among them those that the runs know (`public_scripts/compared_run.py`);
 - `stubs`: modules in whose place something stands that does nothing;
 - `extra`: a file beside CASES that is run before the script.
 
 Each process sees the samples in the order of the dataset and computes in double precision on the
 CPU (`public_scripts/compared_run.py`), so that rounding is no difference. Batch norm is one over
 the processes, as `SyncBatchNorm` is. Nothing of the projects is kept but in the folder of `--work`.
+It ends with 1 if a run failed or parameters differ.
 """
 
 import argparse
@@ -24,9 +26,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -35,6 +38,8 @@ from npulens.fixes.scripts import NPU_CARDS, UnclearError
 from npulens.workspace.migrating.project_modules import project_modules, started_file
 
 DRIVER = Path(__file__).with_name("public_scripts") / "compared_run.py"
+_PAUSE = 0.2
+"""Seconds between two looks at processes."""
 _DIGITS = 1e-5
 """Relative and absolute difference up to which parameters are equal."""
 
@@ -45,7 +50,15 @@ class FailedError(Exception):
     """A run came to no comparison; the text says where."""
 
 
-def main() -> None:
+class Comparison(NamedTuple):
+    """What came of two runs."""
+
+    is_equal: bool
+    text: str
+
+
+def main() -> int:
+    """Compare what is asked for; returns the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("checkouts", type=Path, metavar="CHECKOUTS")
     parser.add_argument("cases", type=Path, metavar="CASES")
@@ -54,15 +67,19 @@ def main() -> None:
     parser.add_argument("--python", default=sys.executable, help="what runs the scripts")
     asked = parser.parse_args()
     cases: dict[str, Case] = runpy.run_path(str(asked.cases))["CASES"]
+    is_equal = True
     beside = asked.cases.resolve().parent
     with tempfile.TemporaryDirectory() as scratch:
         work = (asked.work or Path(scratch)).resolve()
         for name in asked.names or cases:
             runs = Runs(cases[name], asked.checkouts, beside, work / name, asked.python)
             try:
-                print(f"{name}: {runs.compared()}", flush=True)
+                found = runs.compared()
             except FailedError as error:
-                print(f"{name}: failed, {error}", flush=True)
+                found = Comparison(False, f"failed, {error}")
+            print(f"{name}: {found.text}", flush=True)
+            is_equal = is_equal and found.is_equal
+    return 0 if is_equal else 1
 
 
 class Runs:
@@ -75,8 +92,8 @@ class Runs:
         self._work = work
         self._python = python
 
-    def compared(self) -> str:
-        """What comes of the comparison.
+    def compared(self) -> Comparison:
+        """Run, and compare.
 
         Raises:
             FailedError: A run failed, or the script is not rewritten.
@@ -92,7 +109,8 @@ class Runs:
         is_equal = all(torch.allclose(a, b, rtol=_DIGITS, atol=_DIGITS) for a, b in pairs)
         count = sum(each.numel() for each in one["params"])
         words = "equal" if is_equal else "differs"
-        return f"{words}, {one['steps']} steps, {count:,} parameters, largest {largest:.1e}"
+        text = f"{words}, {one['steps']} steps, {count:,} parameters, largest {largest:.1e}"
+        return Comparison(is_equal, text)
 
     def _run(self, world: int) -> list[dict[str, Any]]:
         batch = self._case.get("B", 8) // world
@@ -110,7 +128,7 @@ class Runs:
         return [torch.load(self._work / f"{world}.{rank}.pt") for rank in range(world)]
 
     def _start(self, command: Sequence[str], inside: Path, world: int) -> None:
-        running = []
+        running: list[subprocess.Popen[bytes]] = []
         logs = [self._work / f"{world}.{rank}.log" for rank in range(world)]
         for rank, log in enumerate(logs):
             variables = {**os.environ, **self._variables(world, rank)}
@@ -127,15 +145,25 @@ class Runs:
                     )
                 )
         try:
-            codes = [each.wait(self._case.get("timeout", 150)) for each in running]
-        except subprocess.TimeoutExpired:
-            raise FailedError(f"{world} processes: not in time") from None
+            self._wait(running, logs)
         finally:
             for each in running:
                 each.kill()
-        for log, code in zip(logs, codes, strict=True):
-            if code:
-                raise FailedError(f"{world} processes: {log.read_text()[-1500:]}")
+
+    def _wait(self, running: Sequence[subprocess.Popen[bytes]], logs: Sequence[Path]) -> None:
+        """Wait for all, or for the first that fails: others would wait for it in vain."""
+        end = time.monotonic() + self._case.get("timeout", 150)
+        while True:
+            codes = [each.poll() for each in running]
+            for log, code in zip(logs, codes, strict=True):
+                if code:
+                    text = log.read_text(errors="replace")[-1500:]
+                    raise FailedError(f"{log} ends with {code}:\n{text}")
+            if None not in codes:
+                return
+            if time.monotonic() > end:
+                raise FailedError(f"{len(running)} processes: not in time")
+            time.sleep(_PAUSE)
 
     def _variables(self, world: int, rank: int) -> dict[str, str]:
         extra = self._case.get("extra")
@@ -181,4 +209,4 @@ def difference(one: Sequence[torch.Tensor], other: Sequence[torch.Tensor]) -> fl
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -223,6 +223,11 @@ class TestWhatStays:
         assert b"a.py: not fixed: cp932 would not give back the same bytes" in result.stderr
         assert (here / "a.py").read_bytes() == data
 
+    def test_an_encoding_that_forgets_where_nothing_is_merged(self, here: Path) -> None:
+        (here / "a.py").write_bytes(b"# coding: cp932\n# \xfa\x5c\nx = 1\n")
+        result = command("fix", "--unsafe-fixes", "--merge-projections")
+        assert (result.returncode, result.stderr) == (0, b"")
+
 
 class TestTrouble:
     def not_fixed(self, *arguments: str) -> str:

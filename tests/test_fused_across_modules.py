@@ -37,6 +37,13 @@ OPS = """
         return t.softmax(dim=-2)
 
 
+    calmed = lambda t: shaken(t.transpose(1, 2).transpose(1, 2))
+
+
+    def shaken(t):
+        return (t - t.amax(dim=-1, keepdim=True).detach()).softmax(dim=-1)
+
+
     def rotate_half(x):
         first, second = x.chunk(2, dim=-1)
         return torch.cat((-second, first), dim=-1)
@@ -152,6 +159,7 @@ def told(file: Path, target: Target) -> list[Finding]:
         ("import pack.ops as o", attends(f"o.stable_softmax({SCORES})"), ["NPU707"]),
         ("from .ops import *", attends(f"stable_softmax({SCORES})"), ["NPU707"]),
         ("from .ops import shifted_softmax", attends(f"shifted_softmax({SCORES})"), ["NPU707"]),
+        ("from .ops import calmed", attends(f"calmed({SCORES})"), ["NPU707"]),
         ("from .ops import column_softmax", attends(f"column_softmax({SCORES})"), []),
         ("from .ops import closed", attends(f"closed({SCORES}, mask).softmax(-1)"), ["NPU707"]),
         ("from .ops import Heads", attends("self.weights(q @ k.mT)", "Heads"), ["NPU707"]),

@@ -488,6 +488,25 @@ LOSSES = (
         "return -torch_npu.npu_cross_entropy_loss(x.flatten(0, -2), y.flatten(), "
         'reduction="none")[0].view_as(y)',
     ),
+    *(
+        Spelling(
+            f"rows of dimension {dim}{mean}",
+            function(
+                f"""
+                def run(x, y):
+                    table = torch.log_softmax(x, dim={dim})
+                    return -table[torch.arange(y.shape[0]), y]{mean}
+                """
+            ),
+            "713",
+            becomes,
+        )
+        for dim in (-1, 1)
+        for mean, becomes in (
+            ("", 'torch_npu.npu_cross_entropy_loss(x, y, reduction="none")[0]'),
+            (".mean()", "torch_npu.npu_cross_entropy_loss(x, y)[0].squeeze(0)"),
+        )
+    ),
 )
 
 
@@ -526,6 +545,12 @@ def test_a_loss_is_replaced(spelling: Spelling) -> None:
 
 CHOSEN = "gate, up = self.both(x).chunk(2, dim=-1)\nreturn {} * up"
 TRAPS = {
+    "rows of the third dimension": function(
+        """
+        def run(x, y):
+            return -torch.log_softmax(x, dim=2)[torch.arange(y.shape[0]), y].mean()
+        """
+    ),
     "sigmoid gate": unit(CHOSEN.format("torch.sigmoid(gate)"), MERGED),
     "relu gate": unit(CHOSEN.format("F.relu(gate)"), MERGED),
     "sigmoid with a factor": unit(CHOSEN.format("gate * torch.sigmoid(1.5 * gate)"), MERGED),

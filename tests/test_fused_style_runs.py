@@ -1,14 +1,15 @@
 """What is offered for computations in the styles of public code computes what they did."""
 
 import ast
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Mapping, Sequence
+from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pytest
 import torch
+from torch import nn
 
 from fused_execution import differences, run_module
 from helpers import apply_edits
@@ -18,7 +19,8 @@ from npulens.catalog.model import Target
 pytestmark = pytest.mark.emulated
 
 FOLDER = Path(__file__).parent / "data" / "fused_styles"
-FILES = ("decoders.py", "layers.py", "turns.py", "vision.py")
+FILES = ("decoders.py", "gates.py", "layers.py", "turns.py", "vision.py")
+"""The others import libraries that are not installed for tests."""
 HEADS = (2, 4, 6, 16)
 TOKENS = (2, 6, 32)
 PIXELS = (2, 32, 4, 4)
@@ -28,16 +30,21 @@ MODEL: dict[str, Any] = {"dim": 32, "heads": 4}
 
 
 class Example(NamedTuple):
-    """How a style is run: what it is given, and what its constructor is."""
+    """How a style is run: what it is given, and what its constructor is.
+
+    Where a choice decides which fix holds, `chosen` has what the constructor is given for each but
+    the first.
+    """
 
     inputs: list[Any]
     arguments: Mapping[str, Any] = MappingProxyType({})
+    chosen: Sequence[Mapping[str, Any]] = ()
 
 
 OF_TOKENS = Example([TOKENS], {"d": 32})
+OF_HIDDEN = Example([TOKENS], {"dim": 32, "hidden": 16})
 OF_PAIRS = Example([(2, 6, 4, 16), (1, 6, 1, 8), (1, 6, 1, 8)])
 EXAMPLES = {
-    "LlamaFork": Example([TOKENS, (1, 1, 6, 6)], {"dim": 32, "n_heads": 4, "n_kv_heads": 2}),
     "GroupedByInterleave": Example([TOKENS], {**MODEL, "groups": 2}),
     "BufferedWhere": Example([TOKENS], {**MODEL, "block": 8}),
     "AnnotatedTransformer": Example([TOKENS] * 3, {"h": 4, "d_model": 32, "dropout": 0.0}),
@@ -58,8 +65,27 @@ EXAMPLES = {
     "GateByModule": Example([TOKENS], GATE),
     "GateByOwnModule": Example([TOKENS], GATE),
     "GateByLambda": Example([TOKENS], GATE),
-    "GateInSequence": Example([TOKENS], GATE),
     "SwiGLU": Example([TOKENS]),
+    "LlamaMLP": OF_HIDDEN,
+    "Packed": OF_HIDDEN,
+    "SwishByHand": OF_HIDDEN,
+    "GateBySwish": OF_HIDDEN,
+    "LambdaGate": OF_HIDDEN,
+    "ChatGLMGate": OF_HIDDEN,
+    "InPlace": OF_HIDDEN,
+    "DefaultActivation": OF_HIDDEN._replace(
+        chosen=[{"act_layer": nn.GELU}, {"act_layer": partial(nn.GELU, approximate="tanh")}]
+    ),
+    "DictOfActivations": OF_HIDDEN._replace(chosen=[{"act": "gelu"}, {"act": "gelu_tanh"}]),
+    "GEGLU": Example([TOKENS]),
+    "DiffusersGEGLU": Example([TOKENS], {"dim_in": 32, "dim_out": 16}),
+    "T5Gated": Example([TOKENS], {"d_model": 32, "d_ff": 16, "dropout": 0.0}),
+    "GemmaMLP": Example([TOKENS], {"hidden_size": 32, "intermediate_size": 16}),
+    "NewGELU": Example([TOKENS]),
+    "ErfGELU": Example([TOKENS]),
+    "QuickGELU": Example([TOKENS]),
+    "gelu_with_tensor": Example([TOKENS]),
+    "gelu_by_constant": Example([TOKENS]),
     "GateOfConvolutions": Example([PIXELS], {"d": 32}),
     "GateGelu": Example([TOKENS], GATE),
     "GateGeluTanh": Example([TOKENS], GATE),
@@ -70,7 +96,6 @@ EXAMPLES = {
     "QuickGelu": Example([TOKENS]),
     "turn_interleaved": Example([HEADS, HEADS, (1, 1, 6, 16), (1, 1, 6, 16)]),
     "turn_halves": Example([HEADS, HEADS, (9, 16), (9, 16), ("int", 9, 2, 6)]),
-    "RotaryFork": Example([HEADS], {"dim": 16}),
     "turn_pairs": Example([(2, 6, 4, 16), ("complex", 6, 8)]),
     "turn_stacked": OF_PAIRS,
     "turn_split": OF_PAIRS,
@@ -89,8 +114,6 @@ EXAMPLES = {
     "NoMaskBaddbmm": Example([(8, 6, 16)] * 3, {"scale": 0.25}),
     "BatchedHeads": Example([TOKENS], {"d": 32, "heads": 4}),
     "LearnedQueries": Example([TOKENS], {**MODEL, "count": 3}),
-    "PaddingAndCausal": Example([TOKENS], MODEL),
-    "DropPath": Example([TOKENS]),
 }
 
 
@@ -122,18 +145,23 @@ def rewritten(file: str) -> dict[str, list[str]]:
     return found
 
 
+def test_all_styles_with_a_fix_are_run() -> None:
+    assert EXAMPLES.keys() == {name for _, name, _ in offered()}
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize(("file", "name", "number"), offered())
 def test_a_fix_of_a_style_computes_the_same(
     file: str, name: str, number: int, dtype: torch.dtype
 ) -> None:
     example = EXAMPLES[name]
+    chosen = example.chosen[number - 1] if number and example.chosen else {}
     before = (FOLDER / file).read_text(encoding="utf-8")
     runs = [
         run_module(
             text,
             name,
-            example.arguments,
+            {**example.arguments, **chosen},
             3,
             example.inputs,
             training=False,

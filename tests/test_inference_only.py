@@ -40,6 +40,18 @@ PROJECTS = {
     "another that trains": ({"train.py": "loss.backward()\n"}, NOT_TOLD),
     "an optimizer": ({"train.py": "import torch.optim as o\n"}, NOT_TOLD),
     "a trainer of a library": ({"train.py": "from lib import Trainer\n"}, NOT_TOLD),
+    "a notebook that trains": (
+        {"train.ipynb": '{"cells": [{"source": ["loss.backward()\\n"]}]}'},
+        NOT_TOLD,
+    ),
+    "a notebook too large to be read": ({"train.ipynb": " " * 2_000_001}, NOT_TOLD),
+    "a notebook that answers": (
+        {
+            "run.py": "import layers.block\n",
+            "answer.ipynb": '{"cells": [{"source": ["with torch.no_grad():\\n", "    f()"]}]}',
+        },
+        TOLD,
+    ),
     "nothing that turns gradients off": ({"run.py": "import layers.block\n"}, NOT_TOLD),
     "a package that others may train": ({"setup.py": "setup()\n"}, NOT_TOLD),
 }

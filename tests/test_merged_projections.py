@@ -74,7 +74,7 @@ NPU = "import torch_npu"
 JOINED = "return self.w2(torch_npu.npu_swiglu(torch.cat({}){}))"
 OPERATOR = JOINED.format("(self.w1(x), self.w3(x)), dim=-1", "")
 STYLES = {
-    "bias": gated(THREE, "return self.w2(F.silu(self.w1(x)) * self.w3(x))"),
+    "bias": gated(THREE, GATED),
     "locals": gated(THREE, "gate = self.w1(x)\nup = self.w3(x)\nreturn self.w2(F.gelu(gate) * up)"),
     "two at once": gated(
         THREE,
@@ -133,8 +133,8 @@ STYLES = {
     "settings of the same name": gated(
         THREE,
         GATED,
-        more="\n\ndef table(args, config):\n    return args.w1, config.mlp.w3, 'a w1'\n",
-    ).replace("config.mlp.w3", "self_.config.w3"),
+        more="\n\ndef table(args, self_):\n    return args.w1, self_.config.w3, 'a w1'\n",
+    ),
     "words in comments": gated(
         THREE, GATED, more='\n\ndef f():\n    """Like w1, xavier_uniform_."""\n\n\n# as Adafactor\n'
     ),
@@ -143,7 +143,11 @@ STYLES = {
         'Module):\n    """w2(silu(w1(x)) * w3(x)).\n\n    `self.w1.weight`\n    """\n\n',
     ),
     "lookups of others": gated(
-        THREE, GATED, more="\n    def f(self, i):\n        return getattr(self, f'norm{i}')\n"
+        THREE,
+        GATED,
+        more="\n    def f(self, i, m):\n        return getattr(self, f'norm{i}'), "
+        "m.weight.shape[1], m.weight.size(-1), getattr(m, f'n{i}'), "
+        "m.get_submodule(f'layers.layer{i}')\n",
     ),
     "two pairs": gated(
         THREE + "self.v1 = nn.Linear(width, inner)\nself.v3 = nn.Linear(width, inner)\n",
@@ -245,6 +249,15 @@ BY_SHAPE = "weights are initialized by their shape (line {})"
 AS_A_WHOLE = "each weight is changed as a whole (line {})"
 NORMS = "the optimizer takes norms of whole tensors (line {})"
 FRAME = gated(THREE, GATED)
+
+
+def named_below(classes: str) -> tuple[str, str, str]:
+    """A case whose classes, or one of them, have a method that names `w1`; it stands at `{}`."""
+    method = "    def size(self):\n        return self.w1.weight.shape\n"
+    text = f"{FRAME}\n\n{classes.format(method)}"
+    return text, NAMED_HERE.format("w1"), "return self.w1.weight"
+
+
 REFUSED = {
     "a layer is named by others": (
         SWIGLU + "\n\ndef tie(block):\n    block.up_proj.weight = None\n",
@@ -264,25 +277,26 @@ REFUSED = {
         gated(THREE, GATED, more="\n    def f(self, i):\n        return getattr(self, f'w{i}')\n"),
         "an attribute of `self` is looked up here by a text that may be `w1`", "getattr",
     ),
+    **{
+        f"a name of which a part is computed: {code}": (
+            gated(THREE, GATED, more=f"\n\ndef f(m, i):\n    return {code}\n"),
+            "a part of an object is looked up here by a text that may be `w1`", code,
+        )
+        for code in (
+            "getattr(m.mlp, f'w{i}')", "m.get_submodule(f'w{i}')", "m.get_parameter(f'{i}.weight')",
+        )
+    },
     "a subclass": (
         SWIGLU + "\n\nclass Wide(FeedForward):\n    def gate(self, x):\n"
         "        return self.gate_proj(x)\n",
         NAMED_HERE.format("gate_proj"), "return self.gate_proj(x)",
     ),
-    "a subclass of a subclass": (
-        FRAME + "\n\nclass Mid(FeedForward):\n    pass\n\n\nclass Low(Mid):\n    def size(self):\n"
-        "        return self.w1.weight.shape\n",
-        NAMED_HERE.format("w1"), "return self.w1.weight",
+    "a subclass of a subclass": named_below(
+        "class Mid(FeedForward):\n    pass\n\n\nclass Low(Mid):\n{}"
     ),
-    "a subclass by another name": (
-        FRAME + "\n\nBase = FeedForward\n\n\nclass Low(Base):\n    def size(self):\n"
-        "        return self.w1.weight.shape\n",
-        NAMED_HERE.format("w1"), "return self.w1.weight",
-    ),
-    "a class that is mixed in": (
-        FRAME + "\n\nclass Mixin:\n    def size(self):\n        return self.w1.weight.shape\n\n\n"
-        "class Both(FeedForward, Mixin):\n    pass\n",
-        NAMED_HERE.format("w1"), "return self.w1.weight",
+    "a subclass by another name": named_below("Base = FeedForward\n\n\nclass Low(Base):\n{}"),
+    "a class that is mixed in": named_below(
+        "class Mixin:\n{}\n\nclass Both(FeedForward, Mixin):\n    pass\n"
     ),
     "a base of another file": (
         FRAME.replace("import torch\n", "import torch\nfrom base import Base\n", 1).replace(
@@ -391,6 +405,15 @@ REFUSED = {
               OPERATOR, NPU),
         NOT_ALIKE, "npu_swiglu",
     ),
+    **{
+        f"an attribute is changed between by {code}": (
+            gated(f"self.h = inner\nself.w1 = nn.Linear(width, self.h)\n{code}\n"
+                  "self.w3 = nn.Linear(width, self.h)\nself.w2 = nn.Linear(inner, width)",
+                  OPERATOR, NPU, "\n    def grow(self):\n        self.h += 1\n"),
+            NOT_ALIKE, "npu_swiglu",
+        )
+        for code in ("self.grow()", "FeedForward.grow(self)")
+    },
     "a size is taken from an iterator": (
         gated("it = iter((12, 13))\nself.w1 = nn.Linear(width, next(it))\n"
               "self.w3 = nn.Linear(width, next(it))\nself.w2 = nn.Linear(inner, width)",
@@ -426,6 +449,9 @@ OBSTACLES = {
         "n = nn.init._calculate_fan_in(w)",
         "nn.init.eye_(m.weight)",
         "n = m.weight.shape[0]",
+        "n, _ = m.weight.shape",
+        "n = math.prod(m.weight.data.size())",
+        "n = m.weight.size(-2)",
         "nn.utils.skip_init(Other, 3)",
     ),
     AS_A_WHOLE: ("prune.random_unstructured(m)", "nn.utils.parametrize.register(m)"),
@@ -642,6 +668,12 @@ def test_an_action_fixes_and_merges(client: LspClient, tmp_path: Path) -> None:
     client.open(file.as_uri(), SWIGLU)
     edit = chosen(client, file.as_uri(), 13)["edit"]
     assert applied_edit(SWIGLU, edit) == MERGED
+
+
+def test_there_is_no_action_in_a_text_without_a_file(client: LspClient) -> None:
+    client.open("untitled:Untitled-1", SWIGLU)
+    found = client.code_actions("untitled:Untitled-1", (13, 40), (13, 40))
+    assert found and not [each for each in found if "One projection" in each["title"]]
 
 
 def test_the_action_says_why_it_cannot(client: LspClient, tmp_path: Path) -> None:

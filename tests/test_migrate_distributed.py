@@ -325,6 +325,12 @@ REFUSED = {
         "this file does not run what trains",
     ),
     "no loader": (SCRIPT.replace(LOADER, "    loader = data\n"), "takes its data from `loader`"),
+    "no loader in a bar": (
+        SCRIPT.replace("in loader", "in alive_it(data)").replace(
+            "import torch\n", "import torch\nfrom alive_progress import alive_it\n", 1
+        ),
+        "takes its data from `alive_it(data)`",
+    ),
     "card by number": (SCRIPT.replace('"cuda:0"', '"cuda:1"'), "a card is named by its number"),
     "saving in an expression": (
         SCRIPT.replace("        torch.save(", "        done = torch.save("),

@@ -1,12 +1,19 @@
 """Shapes of names that an editor keeps while other code is typed are those of a new analysis."""
 
+import tracemalloc
 from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
 
 from helpers import CATALOGUE, code
-from npulens.analysis import ShapeReport, StatementCache, analyze, shapes_of_names
+from npulens.analysis import (
+    ShapeReport,
+    StatementCache,
+    analyze,
+    analyze_shapes,
+    shapes_of_names,
+)
 from npulens.catalog.model import Target
 from npulens.text.document import Document
 
@@ -137,3 +144,36 @@ def test_shapes_follow_what_is_typed_also_when_a_key_cancels_them(text: str) -> 
             shapes_of_names(cache, check_cancelled)
         for text_then in (middle, last):
             assert names_in(text_then, cache) == names_in(text_then, StatementCache())
+
+
+PARAMETERS = """
+import torch
+from torch import nn
+
+
+def begun():
+    return torch.zeros(3)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.p0 = nn.Parameter(begun())
+MADE
+    def forward(self, x):
+        return x[self.p20 > 0]
+"""
+
+
+def test_parameters_made_of_each_other_keep_once_what_they_rest_on() -> None:
+    made = (f"        self.p{n + 1} = nn.Parameter(self.p{n} + self.p{n})\n" for n in range(20))
+    document = Document("m.py", PARAMETERS.replace("MADE", "".join(made)))
+    analyze_shapes(Document("n.py", PARAMETERS.replace("MADE", "")), CATALOGUE)  # reads tables
+    tracemalloc.start()
+    try:
+        report = analyze_shapes(document, CATALOGUE)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert [each.hotspot.symbol for each in report.ranked] == ["x[self.p20 > 0]"]
+    assert most < 8_000_000

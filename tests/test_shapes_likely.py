@@ -138,6 +138,25 @@ CASES: dict[str, tuple[str, list[str], list[str]]] = {
         [],
         ["hidden[valid_mask]"],
     ),
+    "names that are none of masks": (
+        """
+        def chosen(hidden, is_labelled, is_valid):
+            return hidden[is_labelled], hidden[is_valid]
+        """,
+        [],
+        ["hidden[is_valid]"],
+    ),
+    "masks by their name, where they select nothing": (
+        """
+        def chosen(hidden, pad_mask):
+            if pad_mask.any():
+                return hidden[pad_mask]
+            else:
+                return hidden[~pad_mask]
+        """,
+        [],
+        ["pad_mask.any()", "hidden[pad_mask]"],
+    ),
     "sums over gradients": (
         """
         class Preconditioned(torch.optim.Optimizer):
@@ -462,3 +481,13 @@ def test_copies_in_code_for_the_host_are_listed(tmp_path: Path) -> None:
     found = analyze_shapes(Document("m.py", source), CATALOGUE).ranked
     assert [each.hotspot.symbol for each in found] == ["mask.detach().cpu()"]
     assert all(each.score < 20 for each in found)
+
+
+def test_masks_in_masks_are_read_once() -> None:
+    inner = "m.mask"
+    for _ in range(14):
+        inner = f"x[{inner}].mask"
+    source = f"def f(x, m, y: torch.Tensor):\n    z = {inner}\n    return y.nonzero()\n"
+    source = f"import torch\n\n\n{source}"
+    ranked = analyze_shapes(Document("m.py", source), CATALOGUE).ranked
+    assert "y.nonzero()" in [each.hotspot.symbol for each in ranked]

@@ -11,6 +11,7 @@ HEAD = (
     "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\nimport wandb\n"
     "from torchvision.utils import save_image\n\n\n"
 )
+ACC = "torch.accelerator.current_accelerator()"
 # Each body of a step of training with the places in it, in order.
 STEPS: dict[str, tuple[str, list[str]]] = {
     "what a loss is compared with": (
@@ -65,6 +66,20 @@ STEPS: dict[str, tuple[str, list[str]]] = {
     "what is on the host until it is moved": (
         "count = y.max().item()\n    y = y.cuda()\n    top = y.max().item()",
         ["y.max().item()"],
+    ),
+    "what is moved to the accelerator and then replaced": (
+        f"count = y.max().item()\n    y = y.to({ACC})\n    y = model(y)\n    top = y.max().item()",
+        ["y.max().item()"],
+    ),
+    "what is moved and made another type": (
+        f"count = y.max().item()\n    y = y.to({ACC}, torch.float16)\n    top = y.max().item()",
+        ["y.max().item()"],
+    ),
+    "what is made another type before it is moved": (
+        "count = y.to(torch.float16).max().item()\n"
+        "    most = y.to(dtype=torch.float16).max().item()\n"
+        f"    y = y.to({ACC}, torch.float16)\n    top = y.amax().item()",
+        ["y.amax().item()"],
     ),
     "a comparison that PyTorch is given": (
         "chosen = boxes['score'] > 0.5\n    ids = torch.where(chosen)[1]",
@@ -121,6 +136,19 @@ def test_decisions_on_buffers_are_looked_for(read: str, expected: list[str]) -> 
     assert _codes(source) == expected
 
 
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("valid", ["NPU802"]), ("is_valid", ["NPU802"]), ("invalid", []), ("is_labeled", [])],
+)
+def test_names_of_masks_are_looked_for(name: str, expected: list[str]) -> None:
+    source = (
+        "class Head(nn.Module):\n"
+        f"    def forward(self, points, {name}):\n"
+        f"        return points[{name}]\n"
+    )
+    assert _codes(source) == expected
+
+
 STEP = """
 def fit(model, data, optimizer):
     optimizer.zero_grad()
@@ -166,16 +194,23 @@ def test_readings_of_a_loss_are_looked_for(begins: str, read: str, expected: lis
     assert _codes(source) == expected
 
 
-def test_code_around_a_loop_that_trains_is_not() -> None:
-    around = """
-    def fit(model, loader, x: torch.Tensor):
-        first = x.sum().item()
-        for batch in loader:
-            model(batch).sum().backward()
-    """
-    ranked = analyze_shapes(Document("m.py", HEAD + code(around)), CATALOGUE).ranked
-    inside = around.replace("first", "    first").replace("for batch in loader:", "if x.dim():")
-    once = analyze_shapes(Document("m.py", HEAD + code(inside)), CATALOGUE).ranked
+@pytest.mark.parametrize(
+    "body",
+    [
+        "\n        model(batch).sum().backward()",
+        " model(batch).sum().backward()",
+        '\n        loss = model(batch\n  ).sum(); note = """\nend"""\n        loss.backward()',
+    ],
+)
+def test_code_around_a_loop_that_trains_is_not(body: str) -> None:
+    around = (
+        "def fit(model, loader, x: torch.Tensor):\n"
+        "    first = x.sum().item()\n"
+        f"    for batch in loader:{body}\n"
+    )
+    ranked = analyze_shapes(Document("m.py", HEAD + around), CATALOGUE).ranked
+    inside = around.replace("for batch in loader:", "if x.dim():")
+    once = analyze_shapes(Document("m.py", HEAD + inside), CATALOGUE).ranked
     assert ranked[0].score < once[0].score
 
 

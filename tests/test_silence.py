@@ -476,3 +476,27 @@ def test_what_only_a_missing_library_reaches_says_so() -> None:
         "        raise ImportError('xformers')\n    return torch.ones(2, device='cuda')\n"
     )
     assert reasons(source) == [(6, "NPU110", "reported-with-library")]
+
+
+SHOWN_BY_NOTHING = [
+    "p.add_argument('--opt', default='adam')\np.add_argument('--where', default='cuda')",
+    "sample(bootstrap_on='cuda')",
+    "Process(target=train, args=('resnet50', 'cuda'))",
+    "pool.apply_async(run, ('resnet50', 'cuda'))",
+    "MODEL, WHERE = 'resnet50', 'cuda'",
+    "subprocess.run(['python', 'a.py', 'cuda'])",
+    "mode = 'cuda'\nif mode == 'GPU': pass",
+    "KINDS = ('CPU', 'cuda')",
+    "KERNELS: dict = {'cpu': a, 'cuda': b}\nKERNELS[x.device.type](x)",
+    "def f():\n    def where():\n        return 'cuda'\n    return 'plain'",
+    "NCCL_BACKEND = 'nccl'\ntorch.distributed.init_process_group(backend=NCCL_BACKEND)",
+    "p.add_argument('--distributed-backend', default='nccl')\na = p.parse_args()\n"
+    "torch.distributed.init_process_group(a.distributed_backend)",
+]
+
+
+@pytest.mark.parametrize("source", SHOWN_BY_NOTHING)
+def test_what_stands_beside_a_word_by_chance_settles_nothing(source: str) -> None:
+    text = f"import torch\n{source}\n"
+    judged = judge(Document("a.py", text), CATALOGUE, Target())
+    assert any(finding.rule.code in ("NPU110", "NPU111", "NPU201") for finding in judged.findings)

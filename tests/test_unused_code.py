@@ -184,6 +184,10 @@ PROJECTS_OF_FUNCTIONS = {
     "a plain name with a default": ({"b.py": "f = getattr(moves, 'a', lambda: 1)()\n"}, WAIT),
     "a method called eval": ({"b.py": "class Net:\n    def eval(self):\n        pass\n"}, WAIT),
     "evaluated": ({"b.py": "model = eval(args.model)\n"}, set()),
+    "used in what is read by its name": (
+        {"hubconf.py": "import torch\nfrom moves import tried\n\nmodel = tried(1)\n"},
+        WAIT - {"tried", "deeper"},
+    ),
     "one of that name, used": (
         {"c.py": "from lib import tried\n\ntried()\n"},
         WAIT - {"tried", "deeper"},

@@ -15,6 +15,7 @@ CONDITIONS = {
     "place": ("may_be_last",),
     "out": ("may_be_last_or_none",),
     "rows": ("number",),
+    "classes": ("may_be_last_of_two",),
 }
 CHECK = {
     "en": "The operator takes logits of two dimensions with at most 200000 rows, and targets of int64.",
@@ -27,7 +28,8 @@ EXAMPLES = [
     {**TENSORS, **LAST},
     {**TENSORS, **LAST, "out": -1},
     {**TENSORS, **LAST, "place": -1},
-    {**TENSORS, "rows": 6},
+    {**TENSORS, "rows": 6, "classes": -1},
+    {**TENSORS, "rows": 6, "classes": 1},
 ]
 
 
@@ -118,24 +120,16 @@ def replacement_mean_of_difference(logits, target):
     return torch_npu.npu_cross_entropy_loss(logits.flatten(0, -2), target.flatten())[0].squeeze(0)
 
 
-def pattern_mean_of_rows(logits, target, rows):
-    return -functional.log_softmax(logits, dim=-1)[torch.arange(rows), target].mean()
+def pattern_mean_of_rows(logits, target, rows, classes):
+    return -functional.log_softmax(logits, dim=classes)[torch.arange(rows), target].mean()
 
 
 def replacement_mean_of_rows(logits, target):
     return torch_npu.npu_cross_entropy_loss(logits, target)[0].squeeze(0)
 
 
-def pattern_mean_of_classes(logits, target, rows):
-    return -functional.log_softmax(logits, dim=1)[torch.arange(rows), target].mean()
-
-
-def replacement_mean_of_classes(logits, target):
-    return torch_npu.npu_cross_entropy_loss(logits, target)[0].squeeze(0)
-
-
-def pattern_of_rows(logits, target, rows):
-    return -functional.log_softmax(logits, dim=-1)[torch.arange(rows), target]
+def pattern_of_rows(logits, target, rows, classes):
+    return -functional.log_softmax(logits, dim=classes)[torch.arange(rows), target]
 
 
 def replacement_of_rows(logits, target):

@@ -7,6 +7,16 @@ nothing, and what is drawn by chance in training is the same for each sample, si
 processes can draw alike. Numbers are double ones, and `eps` of optimizers is larger, so that they
 enlarge no rounding. Batch norm takes mean and variance over all processes. Parameters are kept
 after the number of updates that `COMPARED_STEPS` says, and the process ends.
+
+Besides those of a launcher, these variables are read:
+
+- `COMPARED_OUT`: the file for the parameters, `COMPARED_NOTE`: the file by which processes join;
+- `COMPARED_STUBS`: modules, with commas, in whose place something stands that does nothing;
+- `COMPARED_EXTRA`: a file that is run before the script;
+- `COMPARED_ALSO`: more folders of modules, as in `PYTHONPATH`;
+- `COMPARED_UNUSED=1`: `DistributedDataParallel` is told that steps may not use all parameters;
+- `COMPARED_FIX_RANDOM=0`: `random` and NumPy draw by their seeds, for data that is made in advance;
+- `COMPARED_SORT=1`: parameters are sorted, for optimizers that are given a set of them.
 """
 
 import builtins
@@ -136,7 +146,7 @@ def join_by_gloo() -> None:
     )
     dist.destroy_process_group = lambda: None
     dist.barrier = lambda *_, **__: meet()
-    looks = {"find_unused_parameters": True} if os.environ.get("UNUSED") else {}
+    looks = {"find_unused_parameters": True} if os.environ.get("COMPARED_UNUSED") else {}
 
     class OnTheCpu(wrapper):
         def __init__(self, module: Any, device_ids: Any = None, **named: Any) -> None:
@@ -210,7 +220,7 @@ def take_chance_away() -> None:
     functional.multi_head_attention_forward = attended_all
     torch.nn.RNNBase.__init__ = lambda self, *a, **k: make(self, *a, **{**k, "dropout": 0.0})
     _draw_alike()
-    if os.environ.get("FIX_RANDOM", "1") == "1":
+    if os.environ.get("COMPARED_FIX_RANDOM", "1") == "1":
         _choose_alike()
 
 
@@ -323,7 +333,7 @@ def keep_parameters() -> Callable[[], None]:
         groups = [group for each in optimizers for group in each.param_groups]
         found = {id(each): each for group in groups for each in group["params"]}
         params = [each.detach().clone() for each in found.values()]
-        if os.environ.get("SORT"):  # they come from a set
+        if os.environ.get("COMPARED_SORT"):  # they come from a set
             params.sort(key=lambda each: (tuple(each.shape), float(each.sum())))
         torch.save({"steps": done[0], "params": params}, os.environ["COMPARED_OUT"])
         meet()
@@ -427,7 +437,7 @@ def main() -> None:
         exec(code, {"torch": torch, "np": np, "functools": functools, "F": functional, "os": os})
     script = sys.argv[1]
     sys.argv = sys.argv[1:]
-    also = [each for each in os.environ.get("ALSO", "").split(os.pathsep) if each]
+    also = [each for each in os.environ.get("COMPARED_ALSO", "").split(os.pathsep) if each]
     sys.path[:1] = [*also, str(Path(script).resolve().parent), str(Path.cwd())]
     torch.manual_seed(0)
     np.random.seed(0)

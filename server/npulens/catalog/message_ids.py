@@ -745,6 +745,7 @@ if TYPE_CHECKING:
         "merging.other-sizes",
         "merging.other-use",
         "merging.computed",
+        "merging.computed-of-other",
         "merging.comment",
         "merging.named-elsewhere",
         "merging.derived",

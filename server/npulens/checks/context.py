@@ -57,6 +57,7 @@ class NodeNotes:
         inner_sums: Sums that are the beginning of longer ones.
         own_words: Words that are no devices by what is around them, each with the reason.
         device_tables: Tables in which a device is looked up.
+        looked_up: Words of the project that a function, or the module, looks up, with where.
         scaling: Calls that clip scaled gradients, with their fixes, and casts without a scaler,
             which have none (`None`).
     """
@@ -67,6 +68,7 @@ class NodeNotes:
     inner_sums: set[ast.AST] = field(default_factory=set)
     own_words: dict[ast.AST, str] = field(default_factory=dict)
     device_tables: set[ast.AST] = field(default_factory=set)
+    looked_up: dict[ast.AST | None, frozenset[tuple[str, str]]] = field(default_factory=dict)
     scaling: dict[ast.AST, tuple[Fix, ...] | None] = field(default_factory=dict)
 
 

@@ -26,8 +26,8 @@ _ORDERS = frozenset({"reshape", "transpose", "permute", "unsqueeze", "squeeze", 
 _COPIES = frozenset({"cast", "contiguous", "detach", "stored", "index", "flatten", "unflatten"})
 _BOTH = frozenset({"add", "multiply"})
 _FIRST = _ORDERS | _COPIES | {"masked_fill", "clamp", "tanh", "dropout", "normalize", "roll"}
-_PLAIN = frozenset({"cast", "contiguous", "dropout", "detach"}) | _ORDERS
 _SAME = frozenset({"cast", "contiguous", "dropout", "detach"})
+_PLAIN = _SAME | _ORDERS
 _NOT_OF_KEYS = (-2, -3, -4, 0)
 """Dimensions of weights that are multiplied as they are; keys are the last."""
 _SOFTMAX = trait("softmax")

@@ -64,18 +64,24 @@ def parts_in(body: Iterable[ast.stmt], lines: LineMap, places: Places) -> Parts:
     """Functions and classes at the top of a segment that hold a word of a pattern."""
     parts = {}
     for node in body:
-        match node:
-            case ast.FunctionDef(name) | ast.AsyncFunctionDef(name) | ast.ClassDef(name):
-                pass
-            case ast.Assign([ast.Name(name)], ast.Lambda()):
-                pass
-            case _:
-                continue
+        name = defined_name(node)
+        if name is None:
+            continue
         reaches = list(_code_of(node, lines))
         words = _words_in(places, reaches)
         if words:
             parts[name] = Part(words, lines.text, reaches)
     return parts
+
+
+def defined_name(node: ast.stmt) -> str | None:
+    """The name of the function or class that a statement defines, also by a lambda."""
+    match node:
+        case ast.FunctionDef(name) | ast.AsyncFunctionDef(name) | ast.ClassDef(name):
+            return name
+        case ast.Assign([ast.Name(name)], ast.Lambda()):
+            return name
+    return None
 
 
 class Candidates:

@@ -75,10 +75,7 @@ def _adds(own: "Part", need: _Need, others: Sequence["Part"]) -> bool:
     """
     if need.is_of_norm and any(o.is_elsewhere for o in others) and need.is_met_by(others):
         return not need.words.isdisjoint(own.words) or own.names_gain
-    whole = [other for other in others if need.is_met_by((other,))]
-    if not whole:
-        return True
-    return need.is_touched_by(own)
+    return need.is_touched_by(own) or not any(need.is_met_by((other,)) for other in others)
 
 
 class Part:

@@ -5,9 +5,9 @@ from functools import lru_cache
 
 from npulens.catalog.project_model import Computation
 from npulens.checks.segments.analysed_module import AnalysedModule
-from npulens.fused.candidates import Parts, parts_in, word_places
+from npulens.fused.candidates import Parts, defined_name, parts_in, word_places
 from npulens.fused.parts import Part
-from npulens.syntax.parsing import tree_or_none
+from npulens.graphs.other_definitions import parsed_excerpt
 from npulens.syntax.values import Imported
 from npulens.syntax.walking import names_in
 from npulens.syntax.words import Words
@@ -52,10 +52,7 @@ def _helper(known: Computation, searched: tuple[str, ...]) -> Part | None:
 
 @lru_cache(maxsize=128)
 def _large_classes(source: str) -> frozenset[str]:
-    tree = tree_or_none(source)
-    classes = (
-        node for node in ([] if tree is None else tree.body) if isinstance(node, ast.ClassDef)
-    )
+    classes = (node for node in parsed_excerpt(source).body if isinstance(node, ast.ClassDef))
     return frozenset(
         node.name for node in classes if (node.end_lineno or 0) - node.lineno > _MOST_LINES
     )
@@ -64,16 +61,15 @@ def _large_classes(source: str) -> frozenset[str]:
 @lru_cache(maxsize=128)
 def parts_elsewhere(source: str, searched: tuple[str, ...]) -> Parts:
     """The functions of an excerpt that hold words, or call one that does."""
-    tree = tree_or_none(source)
-    body = [] if tree is None else tree.body
+    body = parsed_excerpt(source).body
     parts = parts_in(body, LineMap(source), word_places(Words(source), searched))
     whole = {}
     for node in body:
-        name = getattr(node, "name", "")
+        name = defined_name(node)
+        if name is None:
+            continue
         named = [parts[each] for each in names_in(node) if each in parts and each != name]
         used = [parts[name], *named] if name in parts else named
         if used:
             whole[name] = Part((), source, (), used, is_elsewhere=True)
-    for name, part in parts.items():
-        whole.setdefault(name, Part((), source, (), [part], is_elsewhere=True))
     return whole

@@ -66,7 +66,6 @@ class Expressions:
         self._kept: list[ast.AST] = []
         self._names_of_scopes: dict[tuple[int, str], list[str]] = {}
         self._names_of_modules: dict[tuple[str, str], list[str]] = {}
-        self._elsewhere: dict[tuple[str, str], str | None] = {}
         self.nested: dict[int, Closure] = {}
         """Functions defined in functions, by the serial of their value."""
         self.listed: dict[int, ast.ListComp | ast.GeneratorExp] = {}
@@ -74,7 +73,7 @@ class Expressions:
 
     def take_names_of(self, other: Expressions) -> None:
         """Rest on what names of modules meant for another one, with the same definitions."""
-        self._names_of_modules, self._elsewhere = other._names_of_modules, other._elsewhere
+        self._names_of_modules = other._names_of_modules
 
     def number_of(self, node: ast.AST) -> int:
         """A number for a place in the code, the same each time it is evaluated."""
@@ -158,10 +157,7 @@ class Expressions:
         """The label of a definition of another module with one of some full names."""
         if self.elsewhere.is_empty or names[0].startswith("torch."):
             return None
-        key = (frame.function.place, names[0])
-        if key not in self._elsewhere:
-            self._elsewhere[key] = self.elsewhere.label(names, frame.function.place)
-        return self._elsewhere[key]
+        return self.elsewhere.label(names, frame.function.place)
 
     def _calculation(self, node: ast.BinOp, frame: Frame) -> Node:
         left, right = self.value(node.left, frame), self.value(node.right, frame)

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
-from typing import NamedTuple
+from functools import cached_property, lru_cache
 
 from npulens.catalog.project_model import Computation, LibraryName
 from npulens.graphs.definitions import MAX_BASES, ClassHere, Definitions, FunctionHere
@@ -39,7 +38,9 @@ class OtherDefinitions:
     ) -> None:
         self._known = known
         self._libraries = libraries
-        self._paths = {"": path}
+        self._path = path
+        self._modules = {"": OtherModules(known, path)}
+        """The other modules by the place of the one that looks, `""` for the own one."""
         self._sources: dict[str, str] = {}
         self._definitions: dict[str, Definitions] = {}
         self._labels: dict[tuple[str, str], str | None] = {}
@@ -63,12 +64,13 @@ class OtherDefinitions:
         return self._labels[key]
 
     def _found(self, qualified: str, place: str) -> str | None:
-        found = OtherModules(self._known, self._paths[place]).find(qualified)
-        if found is None or found.path == self._paths[""]:
+        found = self._modules[place].find(qualified)
+        if found is None or found.path == self._path:
             return None
         of = found.path.removesuffix(".py")
         if of not in self._definitions:
-            self._paths[of], self._sources[of] = found.path, found.source
+            self._modules[of] = OtherModules(self._known, found.path)
+            self._sources[of] = found.source
             self._definitions[of] = self._parsed(found, of)
         return f"{of}.{found.name}"
 
@@ -77,8 +79,7 @@ class OtherDefinitions:
 
         The name of the definition itself is left out.
         """
-        others = OtherModules(self._known, self._paths[""])
-        found = others.find(qualified)
+        found = self._modules[""].find(qualified)
         if found is not None:
             yield "", found
         else:
@@ -86,7 +87,7 @@ class OtherDefinitions:
 
     def members(self, module: str) -> Iterator[tuple[str, Computation]]:
         """The definitions of a module with this full name, by their names."""
-        others = OtherModules(self._known, self._paths[""])
+        others = self._modules[""]
         for name in others.names_in(module):
             found = others.find(member_of(module, name))
             if found is not None:
@@ -149,23 +150,30 @@ class OtherDefinitions:
         return None if label is None else self.class_named(label)
 
     def _parsed(self, found: Computation, place: str) -> Definitions:
-        body, bindings = _parsed(found.source)
+        excerpt = parsed_excerpt(found.source)
         definitions = Definitions(place)
-        names = ModuleNames([bindings], OtherModules(self._libraries, found.path))
-        definitions.add(body, ModuleScope(names, 0))
+        names = ModuleNames([excerpt.bindings], OtherModules(self._libraries, found.path))
+        definitions.add(excerpt.body, ModuleScope(names, 0))
         return definitions
 
 
-class _Parsed(NamedTuple):
-    body: list[ast.stmt]
-    bindings: Bindings
+class ParsedExcerpt:
+    """What one module hands over to others, as statements; none if it does not parse."""
+
+    def __init__(self, source: str) -> None:
+        tree = tree_or_none(source)
+        self.body = [] if tree is None else tree.body
+
+    @cached_property
+    def bindings(self) -> Bindings:
+        """The names that it binds."""
+        return bindings_of(self.body, [])
 
 
 @lru_cache(maxsize=128)
-def _parsed(source: str) -> _Parsed:
-    tree = tree_or_none(source)
-    body = [] if tree is None else tree.body
-    return _Parsed(body, bindings_of(body, []))
+def parsed_excerpt(source: str) -> ParsedExcerpt:
+    """The statements of the text of a `Computation`, which nobody changes."""
+    return ParsedExcerpt(source)
 
 
 NOTHING_ELSEWHERE = OtherDefinitions()

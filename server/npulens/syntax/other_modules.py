@@ -1,8 +1,8 @@
 """What is known of names of other modules, found as the imports of a module have them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from pathlib import PurePath
 from typing import Any, Generic, TypeVar
 
@@ -22,7 +22,7 @@ class OtherModules(Generic[Known]):
 
     def find(self, qualified: str) -> Known | None:
         """What is known of a name as the imports have it, `pack.boxes.keep` or `..boxes.keep`."""
-        found: Known | None = _found(self.known, self._folder, qualified)
+        found: Known | None = _finder(self.known)(self._folder, qualified)
         return found
 
     def names_in(self, qualified: str) -> Iterator[str]:
@@ -45,11 +45,19 @@ def member_of(module: str, name: str) -> str:
     return f"{module}{name}" if module.endswith(".") else f"{module}.{name}"
 
 
-@lru_cache(maxsize=4096)
-def _found(known: frozenset[tuple[str, str, Any]], folder: str, qualified: str) -> Any:
-    """What is known of a name for modules of a folder: those beside each other ask the same."""
+@lru_cache(maxsize=16)
+def _finder(known: frozenset[tuple[str, str, Any]]) -> Callable[[str, str], Any]:
+    """`_found` with answers that are kept as long as what they are of.
+
+    Modules beside each other ask the same.
+    """
+    return lru_cache(maxsize=4096)(partial(_found, _by_name(known)))
+
+
+def _found(by_name: Mapping[str, Mapping[str, Any]], folder: str, qualified: str) -> Any:
+    """What is known of a name for modules of a folder."""
     module, _, name = qualified.rpartition(".")
-    places = _by_name(known).get(name)
+    places = by_name.get(name)
     if places is None:
         return None
     around = folder.split("/")
@@ -76,7 +84,6 @@ def _absolute(module: list[str], folder: list[str], places: Mapping[str, Any]) -
     return places[next(iter(outside))] if is_clear else None
 
 
-@lru_cache(maxsize=16)
 def _by_name(known: frozenset[tuple[str, str, Any]]) -> Mapping[str, Mapping[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for path, name, each in known:

@@ -26,10 +26,12 @@ ITERATING = frozenset(
 """What gives the elements of its arguments one after the other."""
 _PASSING = ITERATING | {"next", "copy"}
 _MODULES = frozenset({"Module", "LightningModule", "PreTrainedModel", "ModelMixin"})
-_MOVES = frozenset(
-    {"to", "cuda", "npu", "cpu", "half", "float", "double", "bfloat16", "train", "eval"}
-    | {"items", "values", "keys", "get", "requires_grad_", "apply"}
+RETURN_ITSELF = frozenset(
+    {"to", "cuda", "npu", "cpu", "half", "float", "double", "bfloat16", "type", "train", "eval"}
+    | {"requires_grad_", "apply"}
 )
+"""Methods of every module that return the module, of a wrapper the wrapper."""
+_GIVING = RETURN_ITSELF | {"items", "values", "keys", "get"}
 """Methods that return their receiver, or parts of it."""
 
 
@@ -340,7 +342,7 @@ class Flow:
             yield Value(node.args[0], path)
         elif name in _PASSING and (given := _iterated(node)):
             yield from (Value(each, ()) for each in given if not isinstance(each, ast.Constant))
-        elif name in _MOVES and isinstance(function, ast.Attribute):
+        elif name in _GIVING and isinstance(function, ast.Attribute):
             yield Value(
                 function.value, (None, *path) if name in ("items", "values", "get") else path
             )

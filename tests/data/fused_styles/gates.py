@@ -48,7 +48,7 @@ class SwishModule(nn.Module):
         return x * x.sigmoid()
 
 
-class GateByModule(nn.Module):  # NPU703
+class GateBySwish(nn.Module):  # NPU703
     def __init__(self, dim, hidden):
         super().__init__()
         self.act = SwishModule()
@@ -116,7 +116,12 @@ class DefaultActivation(nn.Module):  # NPU703
 class DictOfActivations(nn.Module):  # NPU703
     def __init__(self, dim, hidden, act="silu"):
         super().__init__()
-        self.act = {"silu": F.silu, "gelu": F.gelu, "relu": F.relu}[act]
+        self.act = {
+            "silu": F.silu,
+            "gelu": F.gelu,
+            "gelu_tanh": nn.GELU(approximate="tanh"),
+            "relu": F.relu,
+        }[act]
         self.gate = nn.Linear(dim, hidden)
         self.up = nn.Linear(dim, hidden)
 

@@ -24,7 +24,7 @@ _OF_OTHER_MAKERS = re.compile(
 """What such modules name: the folder alone may just be called so."""
 
 
-_FOLLOWS_DEVICE = re.compile(r"\w\.device\b|\bdevice[ \t]*=[ \t]*(?![\"']cpu)\w")
+_FOLLOWS_DEVICE = re.compile(r"\w\.device\b|\bdevice[ \t]*=[ \t]*\w|\.to\([ \t]*device[ \t]*[,)]")
 """A function that asks where its tensors are, or puts them there, is not for the host alone."""
 _INDENT = re.compile(r"[ \t]*")
 _NEAR = 50

@@ -1,4 +1,4 @@
-"""Reasons that say a place is reported elsewhere: they hold only if something is reported there."""
+"""Reasons that say a place is reported elsewhere, where nothing is reported but settled."""
 
 import ast
 from collections.abc import Sequence

@@ -123,7 +123,7 @@ _TABLE: tuple[tuple[Check, tuple[type[ast.AST], ...]], ...] = (
     (requirements.called, (ast.Call,)),
     (requirements.assigned, (ast.Assign,)),
     (project_words.entry, (ast.Subscript,)),
-    (project_words.looked_up, (ast.Assign, ast.Subscript)),
+    (project_words.looked_up, (ast.Assign, ast.AnnAssign, ast.Subscript)),
     (project_words.table, (ast.Dict,)),
     (project_words.call, (ast.Call,)),
     (project_words.path, (ast.BinOp,)),

@@ -25,44 +25,14 @@ _CHOSEN_FROM = re.compile(
     r"\b(\w+)(?:\([^()\n]*\))?(?: (?:not )?in |: | -> )(?:\w+\.)?(?:Literal)?[\[({]"
     rf"\s*({_WORD}(?:,\s*{_WORD})*),?\s*[\])}}]"
 )
+_GENERIC = frozenset({"default", "name", "value", "type", "key", "kind", "mode", "args", "title"})
+"""Names that say nothing of what they hold: one `name` is not the other."""
 _GIVEN = re.compile(rf"\b(\w+)=({_WORD})")
 _OF_DEVICES = frozenset(
-    (
-        "",
-        *(
-            "auto",
-            "cpu",
-            "cuda",
-            "dml",
-            "directml",
-            "gpu",
-            "hip",
-            "hpu",
-            "ipu",
-            "maca",
-            "meta",
-            "mlu",
-            "mps",
-            "mtia",
-        ),
-        *(
-            "musa",
-            "none",
-            "None",
-            "npu",
-            "rocm",
-            "tpu",
-            "vulkan",
-            "xla",
-            "xpu",
-            "all",
-            "any",
-            "default",
-            "gloo",
-            "hccl",
-        ),
-        *("mpi", "nccl", "rccl", "ucc", "xccl", "ccl"),
-    )
+    {"", "accelerator", "all", "any", "auto", "ccl", "cpu", "cuda", "dcu", "default", "directml"}
+    | {"dml", "gloo", "gpu", "hccl", "hip", "hpu", "ipu", "maca", "meta", "metal", "mlu", "mpi"}
+    | {"mps", "mtia", "musa", "nccl", "none", "npu", "opencl", "privateuseone", "rccl", "rocm"}
+    | {"sycl", "tpu", "ucc", "vpu", "vulkan", "xccl", "xla", "xpu"}
 )
 """Words that name devices or backends, or leave the choice open."""
 _BACKEND_USE = re.compile(
@@ -76,7 +46,7 @@ _BACKEND_TYPE = re.compile(
 
 def is_no_device(text: str) -> bool:
     """Whether a word is none that names a device, or a backend of `torch.distributed`."""
-    return text.partition(":")[0] not in _OF_DEVICES
+    return text.lower().partition(":")[0] not in _OF_DEVICES
 
 
 class DeviceUses:
@@ -128,7 +98,7 @@ class DeviceUses:
         """Names that are given, or compared with, words that are no devices: `impl == "ref"`."""
         text = self._words.text
         kinds = (_COMPARED_WITH, _CHOSEN_FROM, _GIVEN)
-        found = (use for kind in kinds for use in kind.findall(text))
+        found = (use for kind in kinds for use in kind.findall(text) if use[0] not in _GENERIC)
         return frozenset(name for name, words in found if any(map(is_no_device, _words(words))))
 
 

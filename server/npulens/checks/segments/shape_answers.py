@@ -136,11 +136,12 @@ class Described(NamedTuple):
         name: `function` or `Class.method`.
         calls: The last parts of the names that it calls.
         trains: It holds a backward pass.
-        has_loop: It holds a loop; a step of training that has none is in a loop of its caller.
+        has_loop: It holds a loop.
         is_step: It is the step of an optimizer.
         is_module: It is a method of a class with a `forward`.
         sends_objects: It sends objects as bytes, or over a group of the hosts.
-        loops_train: Its backward pass is in one of its loops, so what is around them is not.
+        loops_train: Its backward pass is in one of its loops, so what is around them is not; a
+            step without one is in a loop of its caller.
         is_unused: It or its class will be removed, and nothing of the module calls it.
     """
 

@@ -11,6 +11,7 @@ from libcst.metadata import (
     ExpressionContext,
     ExpressionContextProvider,
     MetadataWrapper,
+    ParentNodeProvider,
     PositionProvider,
     QualifiedNameProvider,
 )
@@ -18,14 +19,12 @@ from libcst.metadata import (
 _OWN = m.Attribute(value=m.Name("self"), attr=m.Name())
 SETTINGS = frozenset({"args", "config", "cfg", "opt", "hparams"})
 """What is called so has settings as its attributes, no layers."""
-_LOOKUP = m.Call(
-    m.Name("getattr") | m.Name("setattr") | m.Name("hasattr") | m.Name("delattr"),
-    [
-        m.Arg(m.Name("self")),
-        m.Arg(m.FormattedString() | m.BinaryOperation() | m.Call()),
-        m.ZeroOrMore(),
-    ],
-)
+_ATTRIBUTE = m.Name("getattr") | m.Name("setattr") | m.Name("hasattr") | m.Name("delattr")
+_COMPUTED = m.FormattedString() | m.BinaryOperation() | m.Call()
+_OWN_LOOKUP = m.Call(_ATTRIBUTE, [m.Arg(m.Name("self")), m.Arg(_COMPUTED), m.ZeroOrMore()])
+_LOOKUP = m.Call(_ATTRIBUTE, [m.Arg(), m.Arg(m.FormattedString()), m.ZeroOrMore()])
+_PART = m.Name("get_submodule") | m.Name("get_parameter")
+_PATH_LOOKUP = m.Call(m.Attribute(attr=_PART), [m.Arg(m.FormattedString())])
 _ESCAPE = re.compile(r"\\[A-Za-z]")
 
 
@@ -45,6 +44,7 @@ class JoinedModule(cst.CSTVisitor):
         own: Where a class names an attribute of `self` or binds a name in its body.
         other: Where an attribute is named of something that may be a module.
         lookups: The texts that a class computes to look up an attribute of `self`.
+        other_lookups: The texts that are formatted to look up what something may have.
         words: The words of strings without spaces, with the first line of each.
         names: How often a function has a name.
         assigned_calls: The calls that a function, or none, assigns to names.
@@ -60,9 +60,16 @@ class JoinedModule(cst.CSTVisitor):
         super().__init__()
         self.module = cst.parse_module(text)
         wrapper = MetadataWrapper(self.module, unsafe_skip_copy=True)
-        providers = (PositionProvider, QualifiedNameProvider, ExpressionContextProvider)
-        found = wrapper.resolve_many(providers)
+        found = wrapper.resolve_many(
+            (
+                PositionProvider,
+                ParentNodeProvider,
+                QualifiedNameProvider,
+                ExpressionContextProvider,
+            )
+        )
         self._positions: Mapping[cst.CSTNode, Any] = found[PositionProvider]
+        self._parents: Mapping[cst.CSTNode, Any] = found[ParentNodeProvider]
         self._meanings: Mapping[cst.CSTNode, Any] = found[QualifiedNameProvider]
         self._contexts: Mapping[cst.CSTNode, Any] = found[ExpressionContextProvider]
         self.calls: list[cst.Call] = []
@@ -70,22 +77,16 @@ class JoinedModule(cst.CSTVisitor):
         self.own: dict[tuple[cst.ClassDef, str], list[Use]] = defaultdict(list)
         self.other: dict[str, list[Use]] = defaultdict(list)
         self.lookups: dict[cst.ClassDef, list[Use]] = defaultdict(list)
+        self.other_lookups: list[Use] = []
         self.words: dict[str, Use] = {}
         self.names: Counter[tuple[cst.FunctionDef, str]] = Counter()
         self.imported = frozenset(_imported(self.module))
         self.assigned_calls: dict[tuple[cst.CSTNode | None, str], cst.Call] = {}
         self._before: dict[cst.CSTNode, cst.SimpleStatementLine] = {}
-        self._parents: dict[cst.CSTNode, cst.CSTNode] = {}
-        self._above: list[cst.CSTNode] = []
-        self._classes_above: list[cst.ClassDef] = []
-        self._functions_above: list[cst.FunctionDef] = []
         self.module.visit(self)
 
     def on_visit(self, node: cst.CSTNode) -> bool:
         """Keep what a node says; called by LibCST."""
-        if self._above:
-            self._parents[node] = self._above[-1]
-        self._above.append(node)
         if isinstance(node, cst.Name):
             self._keep_name(node)
         elif isinstance(node, cst.Attribute):
@@ -100,40 +101,39 @@ class JoinedModule(cst.CSTVisitor):
             self._keep_order(node)
         elif isinstance(node, cst.ClassDef):
             self._keep_class(node)
-            self._classes_above.append(node)
-        elif isinstance(node, cst.FunctionDef):
-            self._functions_above.append(node)
         return True
-
-    def on_leave(self, original_node: cst.CSTNode) -> None:
-        """Forget that a node is above others; called by LibCST."""
-        self._above.pop()
-        if isinstance(original_node, cst.ClassDef):
-            self._classes_above.pop()
-        elif isinstance(original_node, cst.FunctionDef):
-            self._functions_above.pop()
 
     def _keep_name(self, node: cst.Name) -> None:
         parent = self._parents[node]
         is_attribute = isinstance(parent, cst.Attribute) and parent.attr is node
         is_keyword = isinstance(parent, cst.Arg) and parent.keyword is node
         if not is_attribute and not is_keyword:
-            for function in self._functions_above:
-                self.names[function, node.value] += 1
+            for function in self.above(node):
+                if isinstance(function, cst.FunctionDef):
+                    self.names[function, node.value] += 1
 
     def _keep_attribute(self, node: cst.Attribute) -> None:
         name = node.attr.value
         use = Use(node, self.line(node.attr))
-        if m.matches(node, _OWN) and self._classes_above:
-            self.own[self._classes_above[-1], name].append(use)
+        owner = self._class_of(node) if m.matches(node, _OWN) else None
+        if owner is not None:
+            self.own[owner, name].append(use)
         elif _last_name(node.value) not in SETTINGS:
             self.other[name].append(use)
 
     def _keep_call(self, node: cst.Call) -> None:
         self.calls.append(node)
-        if self._classes_above and m.matches(node, _LOOKUP):
-            text = node.args[1].value
-            self.lookups[self._classes_above[-1]].append(Use(text, self.line(text)))
+        owner = self._class_of(node) if m.matches(node, _OWN_LOOKUP) else None
+        if owner is not None:
+            self.lookups[owner].append(self._use(node.args[1].value))
+        elif m.matches(node, _LOOKUP):
+            if _last_name(node.args[0].value) not in {"self", *SETTINGS}:
+                self.other_lookups.append(self._use(node.args[1].value))
+        elif m.matches(node, _PATH_LOOKUP):
+            self.other_lookups.append(self._use(node.args[0].value))
+
+    def _use(self, node: cst.CSTNode) -> Use:
+        return Use(node, self.line(node))
 
     def _keep_words(self, node: cst.SimpleString | cst.FormattedStringText) -> None:
         is_docstring = isinstance(self._parents[node], cst.Expr)
@@ -149,7 +149,7 @@ class JoinedModule(cst.CSTVisitor):
                 self.own[node, bound.value].append(Use(bound, self.line(bound)))
 
     def _keep_assigned(self, node: cst.Assign) -> None:
-        function = self._functions_above[-1] if self._functions_above else None
+        function = self.function_of(node)
         for each in node.targets:
             if isinstance(each.target, cst.Name) and isinstance(node.value, cst.Call):
                 self.assigned_calls[function, each.target.value] = node.value
@@ -176,6 +176,10 @@ class JoinedModule(cst.CSTVisitor):
         """The function that a node stands in."""
         functions = (each for each in self.above(node) if isinstance(each, cst.FunctionDef))
         return next(functions, None)
+
+    def _class_of(self, node: cst.CSTNode) -> cst.ClassDef | None:
+        classes = (each for each in self.above(node) if isinstance(each, cst.ClassDef))
+        return next(classes, None)
 
     def means(self, node: cst.CSTNode, *names: str) -> bool:
         """Whether a node is one of these by its qualified name, and nothing else."""

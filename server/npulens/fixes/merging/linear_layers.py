@@ -14,6 +14,8 @@ _MADE = m.SimpleStatementLine(
     [m.Assign([m.AssignTarget(_OWN)], m.Call()) | m.AnnAssign(_OWN, value=m.Call())]
 )
 _PARAMETERS = ("in_features", "out_features", "bias", "device", "dtype")
+_GIVEN_SELF = m.Call(_OWN) | m.Call(args=[m.ZeroOrMore(), m.Arg(m.Name("self")), m.ZeroOrMore()])
+"""What may change attributes of `self`: a method of it, or what it is given to."""
 _CHANGES = frozenset({"update", "pop", "setdefault", "clear"})
 _TOKEN = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|\w+|[^\w\s]")
 
@@ -123,11 +125,13 @@ def _read(call: cst.Call) -> set[str]:
 
 
 def _changed(index: JoinedModule, statements: Sequence[cst.CSTNode]) -> Iterator[str]:
-    """What statements bind, delete, or change as a dictionary."""
+    """What statements bind, delete, or change as a dictionary or an object."""
     kinds = (cst.Name, cst.Attribute, cst.Subscript, cst.Call)
     for node in (each for statement in statements for each in found_in(statement, *kinds)):
         changed: cst.CSTNode | None = None
         if isinstance(node, cst.Call):
+            if m.matches(node, _GIVEN_SELF):
+                yield "self"
             if isinstance(node.func, cst.Attribute) and node.func.attr.value in _CHANGES:
                 changed = node.func.value
         elif index.is_changed(node):

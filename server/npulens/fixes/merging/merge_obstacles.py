@@ -1,7 +1,7 @@
 """What changes or loads weights by their shape or their names, so that two may not become one."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from npulens.catalog.localized import LocalizedText
@@ -20,7 +20,8 @@ OBSTACLES: Sequence[tuple[re.Pattern[str], MessageId]] = (
     (
         re.compile(
             r"\b(?:xavier|glorot|orthogonal_|fan_(?:out|avg)\b|_calculate_fan|eye_\(|skip_init\b)"
-            r"|\.out_features\b|\.weight(?:\.data)?\.(?:shape\[0\]|size\(0\))"
+            r"|\.out_features\b"
+            r"|\.weight(?:\.data)?\.(?:shape\b(?!\[-?1\])|size\((?!-?1\)))"
         ),
         "merging.initialized",
     ),
@@ -65,11 +66,14 @@ class Place(NamedTuple):
 class Find(Protocol):
     """Looks for a pattern in other files of a project."""
 
-    def __call__(self, pattern: Callable[[bool], re.Pattern[str]], word: str = "") -> Place | None:
+    def __call__(
+        self, python: re.Pattern[str], others: re.Pattern[str] | None = None, word: str = ""
+    ) -> Place | None:
         """Where one of them has it; `None` if nowhere.
 
         Args:
-            pattern: What is looked for in files of Python, and in others.
+            python: What is looked for in files of Python.
+            others: What is looked for in other files, `None` for the same.
             word: What a file has if it has the pattern.
         """
 

@@ -1,8 +1,7 @@
 """The door: a module with one projection instead of two whose outputs it joins."""
 
 import re
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import libcst as cst
@@ -10,7 +9,7 @@ import libcst as cst
 from npulens.catalog.message_ids import MessageId
 from npulens.fixes.merging.joined_module import JoinedModule
 from npulens.fixes.merging.joined_pairs import Pair, PairFinder
-from npulens.fixes.merging.merge_obstacles import OBSTACLES, Find, Place, line_of, plain_code
+from npulens.fixes.merging.merge_obstacles import OBSTACLES, Find, line_of, plain_code
 from npulens.fixes.merging.merge_refusals import MergeRefusedError
 from npulens.fixes.merging.one_projection import hook_of, name_of, with_one_projection
 from npulens.fixes.merging.other_uses import (
@@ -32,9 +31,7 @@ class Merged(NamedTuple):
     refusals: Sequence[MergeRefusedError]
 
 
-def with_merged_projections(
-    text: str, find: Find, has_hook: bool = True, line: int | None = None
-) -> Merged:
+def with_merged_projections(text: str, find: Find, has_hook: bool, line: int | None) -> Merged:
     """Make one layer of each pair, with a hook before its class for older checkpoints.
 
     The order of the joined weights is that of the joined outputs, so results are the same. Without
@@ -60,8 +57,8 @@ def with_merged_projections(
         refusals += (MergeRefusedError(pair.line, "merging.older-torch") for pair in pairs)
         return Merged(text, refusals)
     if pairs:
-        problems = _Surroundings(text, index, finder, find)
-        pairs = [pair for pair in pairs if not problems.keep(pair, refusals)]
+        surroundings = _Surroundings(text, index, finder, find)
+        pairs = [*surroundings.free(pairs, refusals)]
     if line is not None and not pairs and not refusals:
         refusals = [MergeRefusedError(line, "merging.not-plain")]
     return Merged(with_one_projection(index, pairs) if pairs else text, refusals)
@@ -76,48 +73,41 @@ class _Surroundings:
         self._finder = finder
         self._find = find
         self._hooks: set[str] = set()
-        self._obstacle = self._found_obstacle()
+        self._obstacles = [(each[0].search(self._code), *each) for each in OBSTACLES]
 
-    def keep(self, pair: Pair, refusals: list[MergeRefusedError]) -> bool:
-        """Whether a pair has to stay; then why is put to the refusals."""
-        try:
-            self._require_free(pair)
-        except MergeRefusedError as error:
-            refusals.append(error)
-            return True
-        return False
+    def free(self, pairs: Iterable[Pair], refusals: list[MergeRefusedError]) -> Iterator[Pair]:
+        """The pairs that nothing forbids to merge; why others stay is put to the refusals."""
+        for pair in pairs:
+            try:
+                self._require_free(pair)
+            except MergeRefusedError as error:
+                refusals.append(error)
+                continue
+            yield pair
 
     def _require_free(self, pair: Pair) -> None:
         self._require_not_elsewhere(pair)
         self._require_not_taken(pair)
-        if self._obstacle is not None:
-            raise self._obstacle_at(pair.line, *self._obstacle)
+        self._require_no_obstacle(pair)
         self._hooks.add(hook_of(pair))
 
-    def _obstacle_at(self, line: int, reason: MessageId, place: int | Place) -> MergeRefusedError:
-        if isinstance(place, int):
-            return MergeRefusedError(line, reason, place)
-        return MergeRefusedError(line, reason, place=place.text)
-
-    def _found_obstacle(self) -> tuple[MessageId, int | Place] | None:
-        """What there is at first, and where: a line of this file, or a place in another."""
-        for pattern, reason in OBSTACLES:
-            here = pattern.search(self._code)
+    def _require_no_obstacle(self, pair: Pair) -> None:
+        for here, pattern, reason in self._obstacles:
             if here is not None:
-                return reason, line_of(self._code, here)
-            place = self._find(partial(_same, pattern))
+                raise MergeRefusedError(pair.line, reason, line_of(self._code, here))
+            place = self._find(pattern)
             if place is not None:
-                return reason, place
-        return None
+                raise MergeRefusedError(pair.line, reason, place=place.text)
 
     def _require_not_elsewhere(self, pair: Pair) -> None:
         for layer in (pair.first, pair.second):
-            place = self._find(partial(named_elsewhere, layer.name), layer.name)
+            python, others = (named_elsewhere(layer.name, each) for each in (True, False))
+            place = self._find(python, others, layer.name)
             if place is not None:
                 reason: MessageId = "merging.named-elsewhere"
                 raise MergeRefusedError(pair.line, reason, name=layer.name, place=place.text)
         owner = pair.owner.name.value
-        place = self._find(partial(_same, derived_elsewhere(owner)), owner)
+        place = self._find(derived_elsewhere(owner), word=owner)
         if place is not None:
             raise MergeRefusedError(pair.line, "merging.derived", owner=owner, place=place.text)
 
@@ -133,8 +123,3 @@ class _Surroundings:
             raise MergeRefusedError(pair.line, "merging.is-taken", at, name=hook)
         if hook in self._hooks:
             raise MergeRefusedError(pair.line, "merging.is-taken", pair.line, name=hook)
-
-
-def _same(pattern: re.Pattern[str], _: bool) -> re.Pattern[str]:
-    """A pattern for files of all kinds."""
-    return pattern

@@ -84,15 +84,19 @@ def require_no_other_use(
     lines = [use.line for use in lookups if _may_be(use.node, name)]
     if lines:
         raise MergeRefusedError(min(lines), "merging.computed", name=name)
+    for use in index.other_lookups:
+        if _may_be(use.node, name):
+            raise MergeRefusedError(use.line, "merging.computed-of-other", name=name)
 
 
 def _may_be(text: cst.CSTNode, name: str) -> bool:
-    """Whether a text that is computed may be a name."""
+    """Whether a text that is computed may be a name, or a path with dots in which it is."""
     if not isinstance(text, cst.FormattedString):
         return True
     is_fixed = cst.FormattedStringText
-    parts = (re.escape(each.value) if isinstance(each, is_fixed) else ".*" for each in text.parts)
-    return re.fullmatch("".join(parts), name) is not None
+    code = "".join(each.value if isinstance(each, is_fixed) else "\0" for each in text.parts)
+    patterns = (re.escape(part).replace("\0", ".*") for part in code.split("."))
+    return any(re.fullmatch(each, name) for each in patterns)
 
 
 def named_elsewhere(name: str, is_python: bool) -> re.Pattern[str]:

@@ -31,17 +31,15 @@ _WITHOUT_LOADERS = frozenset(
         "jax",
         "tensorflow",
         "pandas",
-    }
-    | {
         "scipy",
         "sklearn",
         "gym",
         "gymnasium",
         "tqdm",
+        "rich",
+        "alive_progress",
         "accelerate",
         "transformers",
-        "rich",
-        "alive",
     }
 )
 """Libraries that give no loader of PyTorch, but for the class itself."""
@@ -145,6 +143,8 @@ def _require_plain(reading: Reading, call: ast.Call) -> None:
         UnclearError: It is of a class derived from `DataLoader`, and what that adds is used.
     """
     made = reading.flow.classes_made(call)
+    if not made:
+        return
     bases = [base for each in made for base in reading.program.bases(each)]
     methods = [n for each in bases for n in each.body if isinstance(n, Function)]
     for method in methods:

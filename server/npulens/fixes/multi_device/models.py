@@ -16,7 +16,7 @@ from npulens.fixes.multi_device.reading import Reading, last_name, start_of, sta
 from npulens.fixes.scripts import UnclearError
 from npulens.syntax.bindings import Function
 from npulens.syntax.walking import is_main_guard, nodes_below
-from npulens.training.flow import Value, Variable
+from npulens.training.flow import RETURN_ITSELF, Value, Variable
 from npulens.training.participants import (
     base_of,
     holders,
@@ -32,11 +32,6 @@ _KEEPS_NOTHING = re.compile(
 )
 """Calls that are given a model and do not train it; what they return needs none that is wrapped."""
 
-RETURN_ITSELF = frozenset(
-    {"to", "cuda", "npu", "cpu", "half", "float", "double", "bfloat16", "type", "train", "eval"}
-    | {"requires_grad_", "apply"}
-)
-"""Methods of every module that return the module, of a wrapper the wrapper."""
 _CHANGING = frozenset({"apply", "to", "cuda", "npu"})
 _PLAIN = re.compile(r"without|inner|raw|plain|unwrapped|best|old|prev", re.IGNORECASE)
 """Names of variables for the model without its wrapper."""

@@ -14,7 +14,7 @@ from npulens.catalog.message_ids import MessageId
 from npulens.catalog.messages import message
 from npulens.catalog.model import LocalizedText
 from npulens.fixes.multi_device.plan import Plan
-from npulens.fixes.multi_device.reading import Reading, last_name
+from npulens.fixes.multi_device.reading import Reading, is_own, last_name
 from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.walking import nodes_below
@@ -279,16 +279,12 @@ def _product(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
 def _is_turned(node: ast.expr) -> bool:
     """Whether a matrix is turned that is no parameter, such as `self.proxies.t()`."""
     if isinstance(node, ast.Attribute):
-        return node.attr in _TURNED and not _is_own(node.value)
+        return node.attr in _TURNED and not is_own(node.value)
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return False
-    if _is_own(node.func.value):
+    if is_own(node.func.value):
         return False
     numbers = [getattr(each, "value", None) for each in node.args]
     return node.func.attr in _TURNED or (
         node.func.attr in ("transpose", "permute") and sorted(map(str, numbers)) == ["0", "1"]
     )
-
-
-def _is_own(node: ast.expr) -> bool:
-    return isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "self"

@@ -115,6 +115,11 @@ def last_name(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
+def is_own(node: ast.expr) -> bool:
+    """Whether an expression is an attribute of `self`."""
+    return isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "self"
+
+
 def starts_before(node: ast.AST, other: ast.AST) -> bool:
     return start_of(node) < start_of(other)
 

@@ -8,10 +8,11 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from npulens.fixes.multi_device.reading import Reading, last_name
+from npulens.fixes.multi_device.reading import Reading, is_own, last_name
 from npulens.syntax.bindings import Function
 from npulens.syntax.walking import nodes_below, parents_below
 
+_Setting = ast.Assign | ast.AugAssign | ast.Expr
 _ABOUT = frozenset({"shape", "size", "device", "dtype", "ndim", "dim", "numel", "len", "type"})
 """What is asked of data and is alike in all processes."""
 
@@ -32,13 +33,12 @@ def set_by_data(reading: Reading) -> Iterator[SetByData]:
     for owner in _modules(reading):
         kept = _kept(reading, owner)
         for method in _run_by_forward(reading, owner):
-            own = _from_data(method)
-            parents = parents_below(method)
-            for statement in nodes_below(method):
-                if not isinstance(statement, (ast.Assign, ast.AugAssign, ast.Expr)):
-                    continue
-                tensor = _tensor_set(statement, kept)
-                if tensor is None or not _mentions(statement.value, own):
+            setting = [*_setting(method, kept)]
+            if not setting:
+                continue
+            own, parents = _from_data(method), parents_below(method)
+            for statement, tensor in setting:
+                if not _mentions(statement.value, own):
                     continue
                 if _decided_by_data(statement, parents, own):
                     code = ast.unparse(statement).partition("\n")[0]
@@ -78,11 +78,7 @@ def _run_by_forward(reading: Reading, owner: ast.ClassDef) -> Iterator[Function]
         if method in owner.body:
             yield method
         calls = (node for node in nodes_below(method) if isinstance(node, ast.Call))
-        pending += (last_name(each.func) for each in calls if _is_own(each.func))
-
-
-def _is_own(node: ast.expr) -> bool:
-    return isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "self"
+        pending += (last_name(each.func) for each in calls if is_own(each.func))
 
 
 def _from_data(method: Function) -> set[str]:
@@ -127,7 +123,16 @@ def _mentions(node: ast.AST, names: set[str]) -> bool:
     return False
 
 
-def _tensor_set(statement: ast.Assign | ast.AugAssign | ast.Expr, kept: set[str]) -> str | None:
+def _setting(method: Function, kept: set[str]) -> Iterator[tuple[_Setting, str]]:
+    """The statements that set a tensor of a module, each with the tensor."""
+    for statement in nodes_below(method):
+        if isinstance(statement, _Setting):
+            tensor = _tensor_set(statement, kept)
+            if tensor is not None:
+                yield statement, tensor
+
+
+def _tensor_set(statement: _Setting, kept: set[str]) -> str | None:
     """The tensor of a module that a statement sets, without `.data` and indices."""
     if isinstance(statement, ast.Expr):
         node = statement.value
@@ -154,7 +159,7 @@ def _tensor(node: ast.expr, kept: set[str]) -> str | None:
         else:
             break
     first: ast.expr = node
-    while isinstance(first, ast.Attribute) and not _is_own(first):
+    while isinstance(first, ast.Attribute) and not is_own(first):
         first = first.value
     if not isinstance(first, ast.Attribute) or not isinstance(node, ast.Attribute):
         return None

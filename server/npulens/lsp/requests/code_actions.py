@@ -186,9 +186,12 @@ def _rewrites(request: _Request) -> Iterator[types.CodeAction]:
 
 
 def _mergings(request: _Request, here: Sequence[int]) -> Iterator[types.CodeAction]:
-    """To make one layer of two whose outputs a fused operator joins, or would after a fix."""
+    """To make one layer of two whose outputs a fused operator joins, or would after a fix.
+
+    Not in a document without a file: of its project nothing is known.
+    """
     document = request.analysis.view.document
-    if document.kind is not Kind.PYTHON:
+    if document.kind is not Kind.PYTHON or not Path(document.path).is_absolute():
         return
     title = request.text("editor.unsafe", title=request.text("editor.merge-projections"))
     for index in here:

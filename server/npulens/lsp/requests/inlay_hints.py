@@ -58,6 +58,8 @@ def hints(
 
 def of_run(analysis: Analysis, span: Span, seen: ShapesByName) -> Iterator[types.InlayHint]:
     """The hints for names that a run alone knows the shapes of."""
+    if not seen:
+        return
     document = analysis.view.document
     first, last = (bisect_right(document.line_starts, offset) for offset in span)
     shown = {name_of(document, hint) for hint in analysis.shapes.hints if hint.shape}

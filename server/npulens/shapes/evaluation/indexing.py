@@ -48,7 +48,7 @@ from npulens.shapes.values.symbolic_dims import (
 from npulens.syntax.values import dotted_name, last_name
 
 _LOSS = re.compile(r"(?:\A|_)loss(?:\Z|_)", re.IGNORECASE)
-_MASK = re.compile(r"(?:\A|_)masks?\Z|\A(?:is_)?valid\Z|\Ais_labell?ed\Z")
+_MASK = re.compile(r"(?:\A|_)masks?\Z|\A(?:is_)?valid\Z")
 _MASK_COST, _STORE_COST, _SIZE_COST, _READ_COST = 55, 30, 55, 40
 _OLD_COST = 100
 """It fails, and waits where it is repaired."""
@@ -83,7 +83,7 @@ class Indexing(Expressions):
         if owner is UNKNOWN and _may_be_mask(index):
             # Whatever it is, tensors, boxes or instances, it is indexed by the mask.
             return self._selected(node, is_sure=on_device(index))
-        if owner is UNKNOWN and any(map(self._sounds_like_mask, _parts(node))):
+        if owner is UNKNOWN and any(map(_sounds_like_mask, _parts(node), _values(node, index))):
             return self._selected(node, is_sure=False)
         if owner is UNKNOWN and isinstance(node.slice, ast.Tuple):
             return self._indexed(LIKELY, node)  # lists have no more than one index
@@ -102,14 +102,6 @@ class Indexing(Expressions):
             return UNKNOWN
         advice = message("shape.item")
         return Number("?", self.report(OLD_SCALAR, node, advice, _OLD_COST, is_sure=is_sure))
-
-    def _sounds_like_mask(self, index: ast.expr) -> bool:
-        """Whether nothing is known of an index but a name that says that it is a mask."""
-        if isinstance(index, ast.UnaryOp) and isinstance(index.op, ast.Invert):
-            index = index.operand
-        if _MASK.search(last_name(index)) is None:
-            return False
-        return self.read(index) in (UNKNOWN, LIKELY)
 
     def _selected(self, node: ast.Subscript, *, is_sure: bool) -> Tensor:
         """What a mask selects of something that is not known."""
@@ -139,7 +131,7 @@ class Indexing(Expressions):
             elif index == POSSIBLE_MASK and not owner.on_host:
                 is_many = isinstance(value, Tensor)
                 self._stored_by_mask(target, is_many, is_whole=False, is_sure=owner.is_sure)
-            elif not owner.on_host and self._sounds_like_mask(part):
+            elif not owner.on_host and _sounds_like_mask(part, index):
                 is_many = isinstance(value, Tensor)
                 self._stored_by_mask(target, is_many, is_whole=False, is_sure=False)
             elif _is_number_of_device(index) and not has_waited:
@@ -185,7 +177,7 @@ class Indexing(Expressions):
             cursor.add(ONE)
             return
         index = self.read(part)
-        if isinstance(index, Tensor) and (index.kind or not self._sounds_like_mask(part)):
+        if isinstance(index, Tensor) and (index.kind or not _sounds_like_mask(part, index)):
             self._by_tensor(cursor, index, node, owner)
         elif isinstance(index, Items):
             number = ANY_LENGTH if index.elements is None else Dim(str(len(index.elements)))
@@ -194,7 +186,7 @@ class Indexing(Expressions):
             cursor.drop()
         elif isinstance(index, Foreign) and index.name in ("None", "torch.newaxis"):
             cursor.add(ONE)
-        elif not owner.on_host and (index == POSSIBLE_MASK or self._sounds_like_mask(part)):
+        elif not owner.on_host and (index == POSSIBLE_MASK or _sounds_like_mask(part, index)):
             is_sure = owner.is_sure and index == POSSIBLE_MASK
             cursor.mask(None, Dim("?", self._selected(node, is_sure=is_sure).sources))
         else:
@@ -419,6 +411,21 @@ def _may_be_mask(value: Value) -> bool:
     """Whether an index is a mask that the device has, or very likely is."""
     is_mask = may_be_on_device(value) and value.kind == "bool" and not value.is_fixed
     return is_mask or value == POSSIBLE_MASK
+
+
+def _sounds_like_mask(index: ast.expr, value: Value) -> bool:
+    """Whether nothing is known of an index but a name that says that it is a mask."""
+    if isinstance(index, ast.UnaryOp) and isinstance(index.op, ast.Invert):
+        index = index.operand
+    return value in (UNKNOWN, LIKELY) and _MASK.search(last_name(index)) is not None
+
+
+def _values(node: ast.Subscript, index: Value) -> tuple[Value, ...]:
+    """What the parts of an index are, of which the whole has been read."""
+    if not isinstance(node.slice, ast.Tuple):
+        return (index,)
+    elements = index.elements if isinstance(index, Items) else None
+    return elements or ()
 
 
 def _is_ellipsis(node: ast.expr) -> bool:

@@ -290,8 +290,7 @@ class Calls(Libraries):
     def _copied(self, node: ast.Call, name: str, value: Tensor, call: Applied) -> Value | None:
         """`to`, `cuda`, `cpu`: where the copy is."""
         if name in ("cuda", "npu"):
-            self.moved -= {getattr(getattr(node.func, "value", None), "id", "")}
-            return value._replace(on_host=False)
+            return self._sent(node, value)
         if name not in ("to", "cpu"):
             return None
         given = [*call.arguments, *call.keywords.values()]
@@ -305,10 +304,18 @@ class Calls(Libraries):
             return value._replace(on_host=True)
         kind = next(filter(None, map(kind_of_type, given)), "")
         if kind:
-            return value._replace(kind=kind)
+            value = value._replace(kind=kind)
+            first = call.arguments[:1]
+            is_type_only = kind_of_type(first[0]) if first else "device" not in call.keywords
+            return value if is_type_only else self._sent(node, value)
         names = [each.name for each in given if isinstance(each, Foreign)]
         only_type = len(given) == 1 and any(n == "dtype" or n.startswith("torch.") for n in names)
-        return value._replace(kind="") if only_type else value._replace(on_host=False)
+        return value._replace(kind="") if only_type else self._sent(node, value)
+
+    def _sent(self, node: ast.Call, value: Tensor) -> Tensor:
+        """A copy on the device; what its name comes to hold later is there, too."""
+        self.moved -= {getattr(getattr(node.func, "value", None), "id", "")}
+        return value._replace(on_host=False)
 
     def _of_list(self, node: ast.Call, callee: ast.Attribute, value: Items) -> Value:
         call = self.applied(node, callee.attr)

@@ -303,6 +303,8 @@ class Expressions(Frame):
         if isinstance(value, Number):
             number = f"-{value.text}" if isinstance(node.op, ast.USub) else "?"
             return Number(number if value.value is not None else "?", value.sources)
+        if value is FOREIGN and isinstance(node.op, ast.Invert):
+            return value  # a mask that selects the same each time
         return value if isinstance(value, Tensor) or value in (ARRAY, POSSIBLE_MASK) else UNKNOWN
 
     def _compare(self, node: ast.Compare) -> Value:

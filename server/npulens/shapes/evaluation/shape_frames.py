@@ -333,7 +333,8 @@ class Frame:
         start = len(session.visited)
         with session.definitions.looked_up() as queried:
             value = self._initial(owner, attribute)
-        session.members[key] = Member(value, tuple(session.visited[start:]), frozenset(queried))
+        visited = tuple(dict.fromkeys(session.visited[start:]))
+        session.members[key] = Member(value, visited, frozenset(queried))
         return value
 
     def _initial(self, owner: ClassHere, attribute: str) -> Value:

@@ -12,6 +12,7 @@ from npulens.shapes.ranking.reporting import name_of
 from npulens.shapes.ranking.scoring import calls_in, sends_objects
 from npulens.syntax.docstrings import docstring_of
 from npulens.syntax.values import last_name
+from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
 from npulens.text.spans import Span
 
@@ -35,7 +36,9 @@ def described(segment: Segment, definitions: Definitions) -> Iterator[Described]
         sends = not trains and sends_objects(text)
         calls = calls_in(lines.text[slice(*code_span(function.node, lines))])
         is_step = function.node.name == "step" and owner is not None and _is_optimizer(owner)
-        in_loop = trains and has_loop and (".backward(" not in text or _trains_in_loop(text))
+        in_loop = trains and has_loop
+        if in_loop and ".backward(" in text:
+            in_loop = _trains_in_loop(function.node, lines)
         name = name_of(function)
         yield Described(name, calls, trains, is_module, sends, has_loop, is_step, in_loop)
     for node in segment.parsed.body:
@@ -45,20 +48,10 @@ def described(segment: Segment, definitions: Definitions) -> Iterator[Described]
             yield Described(MODULE, calls, True, False, False, has_loop=True, loops_train=True)
 
 
-def _trains_in_loop(text: str) -> bool:
-    """Whether a backward pass is in a loop of its function, by how far lines are indented."""
-    around: list[tuple[int, bool]] = []
-    for line in text.splitlines():
-        code = line.lstrip()
-        if not code or code[0] in "#)]}":
-            continue
-        indent = len(line) - len(code)
-        while around and around[-1][0] >= indent:
-            around.pop()
-        if ".backward(" in code and any(is_loop for _, is_loop in around):
-            return True
-        around.append((indent, code.startswith(("for ", "while "))))
-    return False
+def _trains_in_loop(node: ast.stmt, lines: LineMap) -> bool:
+    """Whether a backward pass is in a loop of a function."""
+    loops = (part for part in nodes_below(node) if isinstance(part, ast.For | ast.While))
+    return any(".backward(" in text_of(loop, lines) for loop in loops)
 
 
 def _sets_training(text: str) -> bool:

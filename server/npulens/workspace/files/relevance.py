@@ -88,11 +88,11 @@ _LAUNCH_WORDS = (
 )
 _SHORTEST = 5
 """In characters: shorter names of libraries are parts of many words."""
-_IMPORT = re.compile(rb"(?m)^[^\n#\"']*\bimport\b[^\n#]*")
+_IMPORT = re.compile(rb"(?m)^[^\n#]*\bimport\b[^\n#]*")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _NAMING = (
     *(b"import_module", b"__import__", b"find_spec", b"importorskip", b"_available"),
-    *(b"subprocess", b"os.system", b"Popen", b"shlex"),
+    *(b"subprocess", b"os.system", b"popen", b"Popen", b"shlex", b"os.exec", b"os.spawn"),
 )
 """Where these are, names of modules and programs may be in texts."""
 _INSTALLING = (

@@ -100,7 +100,7 @@ def _fix(
     report = checker.check_bytes(str(path), data)
     allowed = applicability.included
     is_fixable = any(f.fixes and f.fixes[0].applicability in allowed for f in report.findings)
-    if not is_fixable and merging is None:
+    if not is_fixable and (merging is None or b"glu(" not in data):
         return FixedFile(report)
     try:
         return _fixed(checker, report, data, applicability, merging)

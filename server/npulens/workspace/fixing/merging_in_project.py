@@ -1,7 +1,7 @@
 """Merging projections of a file, as far as the rest of its project allows."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import islice
@@ -100,11 +100,17 @@ class Project:
         return path.relative_to(self.root).as_posix() if is_below else str(path)
 
     def find(
-        self, own: str, pattern: Callable[[bool], re.Pattern[str]], word: str = ""
+        self,
+        own: str,
+        python: re.Pattern[str],
+        others: re.Pattern[str] | None = None,
+        word: str = "",
     ) -> Place | None:
         """Where another file than one has a pattern, as `Find` asks."""
-        python, others = pattern(True), pattern(False)
-        places = self._first_places(python) if not word else self._places(python, others, word)
+        if others is None and not word:
+            places: Iterable[Place] = self._first_places(python)
+        else:
+            places = self._places(python, others or python, word)
         return next((place for place in places if place.path != own), None)
 
     def _first_places(self, pattern: re.Pattern[str]) -> Sequence[Place]:

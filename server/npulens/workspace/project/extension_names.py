@@ -99,8 +99,8 @@ def _packages_of(
         file = extension.folder / package / "__init__.py"
         if not inner or file not in modules:
             continue
-        place = extension.folder.joinpath(*extension.module.split(".")).parts
         module = tuple(extension.module.split("."))
+        place = (*extension.folder.parts, *module)
         read = (
             parts[: len(place)] == place if is_whole else parts[: len(module)] == module
             for each in summary_of(modules[file], memo).imports

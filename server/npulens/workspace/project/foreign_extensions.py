@@ -18,7 +18,7 @@ _FOR_CUDA = re.compile(
     r"(?:\w+_)?cuda_\w+|\w+_cuda|\w*diff_\w*(?:rasteri[sz]|gauss)\w*", re.IGNORECASE
 )
 _OF_KERNELS = re.compile(
-    r"_C|_ext|\w+_(?:kernels?|c?ext|gpu|backends)"
+    r"_C|_ext|\w+_(?:kernels?|c?ext)"
     r"|(?:\w+_)?flash_(?:attn|attention|decod|mla|linear)\w*|\w*gaussian_rasteri[sz]\w*"
 )
 """How extensions of PyTorch are called, and few others."""
@@ -46,7 +46,7 @@ def foreign_extensions(
     certain: set[str] = set()
     likely: set[str] = set()
     for content in modules.values():
-        words = import_words(content, memo).modules | import_words(content, memo).names
+        words = import_words(content, memo).all
         named = set(_named(words, libraries))
         if not named:
             continue

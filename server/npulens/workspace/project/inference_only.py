@@ -1,10 +1,10 @@
 """Whether a project only uses models, and trains none."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from npulens.workspace.index.contents import Content, Modules
+from npulens.workspace.index.contents import Content, Contents, Modules
 from npulens.workspace.index.fact_memo import FactMemo
 from npulens.workspace.project.unused import may_be_used_elsewhere
 
@@ -15,17 +15,28 @@ _MAY_TRAIN = re.compile(
 """Of this, one is wherever gradients are computed; most of it stands elsewhere too."""
 
 
-def only_infers(modules: Modules, folders: Iterable[Path], memo: FactMemo) -> bool:
-    """Whether a project turns gradients off, and no module of it may compute any.
+def only_infers(
+    modules: Modules,
+    files: Sequence[Path],
+    folders: Iterable[Path],
+    contents: Contents,
+    memo: FactMemo,
+) -> bool:
+    """Whether a project turns gradients off, and no module or notebook of it may compute any.
 
     Only whole projects are looked at that nobody can install: others may train what they find.
     """
-    if not any(_turns_off(content, memo) for content in modules.values()):
-        return False
-    if any(_may_train(content, memo) for content in modules.values()):
-        return False
     named = list(folders)
-    return bool(named) and not any(map(may_be_used_elsewhere, named))
+    if not named or any(map(may_be_used_elsewhere, named)):
+        return False
+
+    def read() -> Iterator[Content]:
+        yield from modules.values()
+        yield from (contents.of(file) for file in files if file.suffix == ".ipynb")
+
+    if not any(_turns_off(content, memo) for content in read()):
+        return False
+    return not any(_may_train(content, memo) for content in read())
 
 
 def _turns_off(content: Content, memo: FactMemo) -> bool:
@@ -37,4 +48,7 @@ def _turns_off(content: Content, memo: FactMemo) -> bool:
 
 def _may_train(content: Content, memo: FactMemo) -> bool:
     data = content.data
-    return memo.is_so("may train", content.digest, lambda: _MAY_TRAIN.search(data) is not None)
+    # What is too large to be read is empty here, and may hold anything.
+    return not data or memo.is_so(
+        "may train", content.digest, lambda: _MAY_TRAIN.search(data) is not None
+    )

@@ -67,5 +67,5 @@ def project_facts(
         unused=unused_facts,
         members=members,
         names_cuda=any(b"cuda" in content.data for content in modules.values()),
-        only_infers=only_infers(modules, folders, memo),
+        only_infers=only_infers(modules, files, folders, contents, memo),
     )

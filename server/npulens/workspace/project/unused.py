@@ -246,8 +246,11 @@ def _used_in(
 
 
 def _code(file: Path, part: bytes) -> bytes:
-    """A part of a module without lines of comments, and without names that are only imported."""
-    if file.suffix != ".py":
+    """A part of a module without lines of comments, and without names that are only imported.
+
+    Other files come in one part, with imports at its beginning.
+    """
+    if _kind(file) != "module":
         return part
     code = _COMMENT.sub(b"", part) if b"#" in part else part
     is_import = code.startswith((b"from ", b"import ")) and b";" not in code

@@ -25,7 +25,11 @@ from npulens.checks.device_words import (
     represents,
 )
 from npulens.checks.entries import report_symbol
-from npulens.checks.python.devices.project_words import settle_own
+from npulens.checks.python.devices.project_words import (
+    MEGATRONS,
+    is_of_megatron,
+    settle_own,
+)
 from npulens.checks.python.devices.shim_imports import is_unpatched
 from npulens.checks.titles import use
 from npulens.syntax.bindings import parameters_of, with_defaults
@@ -62,7 +66,6 @@ _OF_TEXTS = frozenset(
     )
 )
 """What takes texts for themselves."""
-_MEGATRONS = "distributed_backend"
 _NOT_FOR_DEVICES = _COMPARING | _REMOVING | _ACCESSORS | _OF_TEXTS
 _BACKENDS = "default_device_backend_map"
 """Of `torch.distributed.Backend`; torch_npu enters `hccl` there."""
@@ -165,7 +168,7 @@ def assignment(
         for target in targets:
             for part, value in _paired(target, node.value):
                 name = last_identifier(part)
-                if not name or _is_named_after_nccl(name, word) or _is_device_list(value):
+                if not name or _is_named_after_nccl(name, word, context) or _is_device_list(value):
                     continue
                 is_sure = _is_named_so(name, word, context)
                 if is_sure or _is_compared(name, word, context):
@@ -216,9 +219,10 @@ def _is_such_parameter(node: ast.expr, scope: Scope, context: Context) -> bool:
     )
 
 
-def _is_named_after_nccl(name: str, word: Word) -> bool:
-    """`NCCL_BACKEND = "nccl"`, which is right by its name; what uses it is another matter."""
-    return word.old == "nccl" and "nccl" in name.lower()
+def _is_named_after_nccl(name: str, word: Word, context: Context) -> bool:
+    """`NCCL = "nccl"`, which is right by its name if it makes no process group here."""
+    is_named = word.old == "nccl" and "nccl" in name.lower()
+    return is_named and name not in context.facts.backend_names
 
 
 def loop(node: ast.For, scope: Scope, context: Context) -> None:
@@ -246,7 +250,7 @@ def _is_compared(name: str, word: Word, context: Context) -> bool:
 def _words_of(name: str) -> tuple[Word, ...]:
     """The words that a name may say its value is; most names occur in a project many times."""
     return tuple(word for word in WORDS.values() if word.identifier.search(name)) or (
-        (WORDS[Meaning.BACKEND],) if name.lower() == _MEGATRONS else ()
+        (WORDS[Meaning.BACKEND],) if name.lower() == MEGATRONS else ()
     )
 
 
@@ -254,7 +258,7 @@ def _names_word(name: str, word: Word, context: Context) -> bool:
     """Whether a name says what its value is; Megatron's `distributed_backend` is `nccl` alone."""
     if not any(each is word for each in _words_of(name)):
         return False
-    return name.lower() != _MEGATRONS or "megatron" not in context.facts.signs.decisive_words
+    return name.lower() != MEGATRONS or "megatron" not in context.facts.signs.decisive_words
 
 
 def display(node: ast.List | ast.Tuple | ast.Set, scope: Scope, context: Context) -> None:
@@ -532,7 +536,8 @@ def _named_option(node: ast.Call, scope: Scope, context: Context) -> None:
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
     if name not in _ACCESSORS:
         return
-    _options_of_megatron(node, context)
+    if _is_option_of_megatron(node, context):
+        context.settle_all(nodes_below(node), "library-devices")
     named = [*node.args, *(k.value for k in node.keywords if k.arg == "dest")]
     keys = [a.value for a in named if isinstance(a, ast.Constant) and isinstance(a.value, str)]
     for word in WORDS.values():
@@ -547,11 +552,10 @@ def _named_option(node: ast.Call, scope: Scope, context: Context) -> None:
             report_all(value, word, None, scope, context, is_sure=is_sure)
 
 
-def _options_of_megatron(node: ast.Call, context: Context) -> None:
-    """`add_argument("--distributed-backend", default="nccl")`: its adaptor knows what is meant."""
+def _is_option_of_megatron(node: ast.Call, context: Context) -> bool:
+    """`--distributed-backend`: its adaptor knows what is meant, if nothing here makes a group."""
     keys = [getattr(argument, "value", None) for argument in node.args]
-    if "--distributed-backend" in keys:
-        context.settle_all(nodes_below(node), "library-devices")
+    return "--distributed-backend" in keys and is_of_megatron(context)
 
 
 def _chooses_devices(node: ast.Call) -> bool:

@@ -7,7 +7,6 @@ is one of several words of which others are no devices. Otherwise the place is a
 import ast
 import re
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from itertools import pairwise
 
 from npulens.catalog.messages import message
@@ -16,8 +15,8 @@ from npulens.catalog.tables import Meaning
 from npulens.checks.context import Context
 from npulens.checks.device_words import WORDS, last_identifier, report_all, report_likely
 from npulens.checks.segments.device_uses import is_no_device
-from npulens.syntax.bindings import with_defaults
-from npulens.syntax.scopes import ClassScope, Scope
+from npulens.syntax.bindings import Function, with_defaults
+from npulens.syntax.scopes import ClassScope, Scope, function_of
 from npulens.syntax.walking import nodes_below
 from npulens.text.spans import Span
 
@@ -29,12 +28,16 @@ _SAVED_GRAPH = "findAllNodes("
 """What asks a graph of TorchScript, in which devices are written as they were when it was made."""
 _SHOWN = frozenset({("parametrize", "ids")})
 """What pytest calls its cases."""
-_MEGATRONS = "distributed_backend"
+_OF_LIBRARIES = frozenset({"bootstrap_backend"})
+"""Parameters of Transformer Engine, whose adaptor maps the word."""
+MEGATRONS = "distributed_backend"
 _LOOKED_UP = re.compile(r"(?<![\w.])([\w.]+)\[[\"'](cuda|nccl)[\"']\]")
 _MOST_SIDES = 8
 """A comparison has two; one of many says nothing of each."""
 _MEMBERSHIP = (ast.In, ast.NotIn)
 _DISPLAYS = (ast.List, ast.Tuple, ast.Set)
+_IN_COMMANDS = re.compile(r"[ .]")
+"""A sentence, or a file and a module that a command starts."""
 _DEVICE_TYPES = frozenset({"cpu", "cuda", "mps", "xpu", "hpu", "mlu"})
 
 
@@ -60,13 +63,17 @@ def table(node: ast.Dict, scope: Scope, context: Context) -> None:
     _settle_words(keys, "own-word", context)
 
 
-def looked_up(node: ast.Assign | ast.Subscript, scope: Scope, context: Context) -> None:
+def looked_up(
+    node: ast.Assign | ast.AnnAssign | ast.Subscript, scope: Scope, context: Context
+) -> None:
     """`KERNELS = {"cpu": ..., "cuda": ...}` beside `KERNELS[device.type]`."""
+    value: ast.expr | None
     if isinstance(node, ast.Subscript):
         value, name = node.value, ""
         is_by_device = isinstance(value, ast.Dict) and _is_device_name(node.slice)
     else:
-        value, name = node.value, last_identifier(node.targets[0]) or ""
+        target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+        value, name = node.value, last_identifier(target) or ""
         is_by_device = name in context.facts.device_tables
     if is_by_device and isinstance(value, ast.Dict):
         keys = {_text(key) for key in value.keys if key is not None}
@@ -91,15 +98,21 @@ def call(node: ast.Call, scope: Scope, context: Context) -> None:
         _settle_words(node.args, "own-word", context)
     elif name == "getLogger":
         _settle_words(node.args, "text", context)
-    elif name == "startswith" and _SAVED_GRAPH in context.function_text(scope):
-        _settle_words(node.args, "no-effect", context)
+    elif name == "startswith":
+        words = [*_words(node.args)]
+        if words and _SAVED_GRAPH in context.function_text(scope):
+            _settle_words(words, "no-effect", context)
     for argument in node.args:
-        if isinstance(argument, _DISPLAYS):
+        if isinstance(argument, (ast.List, ast.Set)):  # a tuple holds arguments of another call
             _alternatives(argument, context)
     for keyword in node.keywords:
         if (name, keyword.arg) in _SHOWN or keyword.arg == "metavar":
             context.settle_all((keyword.value, *nodes_below(keyword.value)), "text")
-        _value(keyword.arg or "", keyword.value, context)
+        if keyword.arg == "default":  # it is given to the option that is named here
+            for argument in node.args:
+                _value(_text(argument), keyword.value, context)
+        elif keyword.arg != "args":
+            _value(keyword.arg or "", keyword.value, context)
 
 
 def path(node: ast.BinOp, scope: Scope, context: Context) -> None:
@@ -119,8 +132,7 @@ def comparison(node: ast.Compare, scope: Scope, context: Context) -> None:
     sides = [node.left, *node.comparators]
     relation, right = node.ops[0], node.comparators[0]
     if isinstance(relation, _MEMBERSHIP) and _is_word(node.left):
-        text = context.function_text(scope) or context.code.text
-        if (context.source(right), _text(node.left)) in _looked_up_words(text):
+        if (context.source(right), _text(node.left)) in _looked_up_words(scope, context):
             _settle(node.left, "own-word", context)
     elif isinstance(relation, _MEMBERSHIP) and isinstance(right, _DISPLAYS):
         _alternatives(right, context)
@@ -129,10 +141,14 @@ def comparison(node: ast.Compare, scope: Scope, context: Context) -> None:
         _values(name, sides, context)
 
 
-@lru_cache(maxsize=8)
-def _looked_up_words(text: str) -> frozenset[tuple[str, str]]:
-    """What is looked up where: `state["cuda"]`."""
-    return frozenset(_LOOKED_UP.findall(text))
+def _looked_up_words(scope: Scope, context: Context) -> frozenset[tuple[str, str]]:
+    """What is looked up where in a function: `state["cuda"]`."""
+    function = function_of(scope.function_parent())
+    found = context.notes.looked_up.get(function)
+    if found is None:
+        text = context.code.text if function is None else context.source(function)
+        found = context.notes.looked_up[function] = frozenset(_LOOKED_UP.findall(text))
+    return found
 
 
 def assignment(node: ast.Assign | ast.AnnAssign, scope: Scope, context: Context) -> None:
@@ -141,7 +157,8 @@ def assignment(node: ast.Assign | ast.AnnAssign, scope: Scope, context: Context)
         return
     for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
         name = last_identifier(target) or ""
-        _value(name, node.value, context)
+        if not isinstance(target, (ast.Tuple, ast.List)):  # `model, where = "small", "cuda"`
+            _value(name, node.value, context)
         if name in context.facts.accelerator_names:
             _settle_words([node.value], "ported", context)
 
@@ -152,12 +169,22 @@ def defaults(node: ast.arguments, scope: Scope, context: Context) -> None:
         _value(parameter.arg, default, context)
 
 
-def entered(node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope, context: Context) -> None:
+def entered(node: Function, scope: Scope, context: Context) -> None:
     """`return "cuda"` of a function that also returns words that are no devices."""
-    returned = [part.value for part in nodes_below(node) if isinstance(part, ast.Return)]
-    values = [value for value in returned if isinstance(value, ast.Constant)]
+    values = [value for value in _returned(node) if isinstance(value, ast.Constant)]
     if node.name in context.facts.own_names or any(map(is_no_device, map(_text, values))):
         _settle_words(values, "own-word", context)
+
+
+def _returned(function: Function) -> Iterator[ast.expr | None]:
+    """What a function returns, and not those in it."""
+    pending: list[ast.AST] = [*function.body]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.Return):
+            yield node.value
+        elif not isinstance(node, (Function, ast.ClassDef, ast.expr)):
+            pending += ast.iter_child_nodes(node)
 
 
 def question(node: ast.Constant, scope: Scope, context: Context) -> None:
@@ -187,13 +214,19 @@ def _values(name: str, nodes: Sequence[ast.expr], context: Context) -> None:
     plain = name.lower().lstrip("-").replace("-", "_")
     if name == "__all__":
         _settle_words([part for node in nodes for part in _expressions(node)], "own-word", context)
-    if "bootstrap" in plain or plain == _MEGATRONS:
+    if plain in _OF_LIBRARIES or (plain == MEGATRONS and is_of_megatron(context)):
         _settle_words(nodes, "library-devices", context)  # it maps the word by itself
-    for node in _words(nodes):
-        if _text(node) in plain:  # `NCCL_BACKEND = "nccl"`: what uses it is another matter
-            _settle(node, "own-word", context)
+    if context.facts.backend_names.isdisjoint((name, plain)):
+        named = [node for node in _words(nodes) if _text(node) in plain]
+        _settle_words(named, "own-word", context)  # `NCCL = "nccl"`
     if name in context.facts.own_names or any(map(is_no_device, map(_text, nodes))):
         _settle_words(nodes, "own-word", context)
+
+
+def is_of_megatron(context: Context) -> bool:
+    """Whether a `distributed_backend` is that of Megatron, whose adaptor knows what is meant."""
+    is_named = "megatron" in context.facts.signs.decisive_words
+    return is_named or MEGATRONS not in context.facts.backend_names
 
 
 def settle_own(node: ast.AST, context: Context) -> None:
@@ -211,7 +244,7 @@ def _alternatives(node: ast.List | ast.Tuple | ast.Set, context: Context) -> Non
     for option, value in pairwise(node.elts):
         if _text(option).startswith("--"):
             _values(_text(option), [value], context)
-    is_of_words = not any(" " in text or text.startswith("-") for text in texts)
+    is_of_words = not any(text.startswith("-") or _IN_COMMANDS.search(text) for text in texts)
     if is_of_words and any(map(is_no_device, texts)):
         _settle_words(node.elts, "own-word", context)
 
