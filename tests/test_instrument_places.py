@@ -574,3 +574,170 @@ for x in loader:
             put_in(text, "monitor")
         told.append((refused.value.line, refused.value.text.en))
     assert len(worked) == 1 and len(set(told)) == 1
+
+
+def test_what_prepares_an_optimizer_makes_no_second_one() -> None:
+    text = """\
+import torch
+class Trainer:
+    def __init__(self, model, accelerator):
+        self.model = model
+        self.optimizer, self.schedule = self.make()
+        self.model, self.optimizer = accelerator.prepare(self.model, self.optimizer)
+    def make(self):
+        optimizer = torch.optim.Adam(self.model.parameters())
+        return optimizer, None
+    def fit(self, loader):
+        for epoch in range(3):
+            for x in loader:
+                self.model(x).mean().backward()
+                self.optimizer.step()
+"""
+    watched = put_in(text, "monitor")
+    assert watched.count("set_monitor") == 1
+    assert "prepare(self.model, self.optimizer)\n        npu_monitor" in watched
+
+
+PARTS = """\
+for epoch in range(3):
+    for x in loader:
+        if len(x) > 8:
+            for part in x.split(8):
+                model(part).mean().backward()
+                optimizer.step()
+        ELSE
+            loss = model(x).mean()
+            loss.backward()
+            OTHER.step()
+"""
+
+
+def test_a_turn_that_takes_parts_or_all_makes_steps_of_both() -> None:
+    text = PARTS.replace("ELSE", "else:").replace("OTHER", "optimizer")
+    profiled = put_in(text, "profiler")
+    assert profiled.count("optimizer.step()\n                npu_profiler.step()") == 1
+    assert profiled.endswith("            npu_profiler.step()\nnpu_profiler.stop()")
+    dumped = put_in(text, "dump")
+    assert dumped.count("npu_debugger.start()") == dumped.count("npu_debugger.stop()") == 2
+    assert "        else:\n            npu_debugger.start()\n" in dumped
+
+
+def test_a_critic_under_a_condition_is_part_of_the_step() -> None:
+    text = PARTS.replace("ELSE", "if True:").replace("OTHER", "generator_optimizer")
+    assert put_in(text, "profiler").count("npu_profiler.step()") == 1
+
+
+STARTED = """\
+import torch
+import torch.multiprocessing as mp
+def work(rank, model, optimizer):
+    for x in loader:
+        model(x).mean().backward()
+        optimizer.step()
+def main():
+    for rank in range(4):
+        START
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        "mp.Process(target=work, args=(rank, model, optimizer)).start()",
+        "mp.spawn(work, args=(model, optimizer), nprocs=2)",
+        "threading.Thread(target=work, args=(rank, model, optimizer)).start()",
+    ],
+)
+def test_a_loop_that_starts_processes_is_not_profiled(start: str) -> None:
+    profiled = put_in(STARTED.replace("START", start), "profiler")
+    assert "    npu_profiler.start()\n    for x in loader:" in profiled
+    assert profiled.count("npu_profiler.st") == 3
+
+
+def test_a_loop_that_calls_what_trains_is_profiled() -> None:
+    profiled = put_in(STARTED.replace("START", "work(rank, model, optimizer)"), "profiler")
+    assert "    npu_profiler.start()\n    for rank in" in profiled
+
+
+FOLDS = """\
+import torch
+def train(net, optimizer, loader):
+    MOVE
+    while True:
+        for x in loader:
+            net(x).mean().backward()
+            optimizer.step()
+for fold in range(5):
+    model = torch.nn.Linear(2, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1)
+    train(model, optimizer, loaders[fold])
+"""
+
+
+def test_a_model_that_a_called_function_moves_is_watched_behind_that() -> None:
+    watched = put_in(FOLDS.replace("MOVE", 'net.to("cuda")\n    net.train()'), "monitor")
+    assert watched.count("set_monitor") == 1
+    assert "    npu_monitor.set_monitor(net, optimizer=optimizer, grad_acc_steps=1)\n    wh" in watched
+
+
+WRAPPED = """\
+import torch
+from schedules import Wrapper
+model = torch.nn.Linear(2, 2).cuda()
+MAKE
+model.train()
+for x in loader:
+    optimizer.zero_grad()
+    model(x).mean().backward()
+    optimizer.STEP()
+"""
+WRAPPER = """\
+import torch
+class Wrapper(BASE):
+    def __init__(self, model, inner=None):
+        self._inner = VALUE
+        self.number = 0
+    def step(self):
+        self._inner.step()
+    def step_and_update_lr(self):
+        self._inner.step()
+    def zero_grad(self):
+        self._inner.zero_grad()
+"""
+MADE = "torch.optim.Adam(model.parameters())"
+MAKE = "optimizer = Wrapper(model)"
+
+
+@pytest.mark.parametrize(
+    ("value", "base", "make", "step", "watched"),
+    [
+        (MADE, "object", MAKE, "step_and_update_lr", "optimizer._inner"),
+        (MADE, "object", MAKE, "step", "optimizer._inner"),
+        ("optim", "object", f"optimizer = Wrapper(model, {MADE})", "step", None),
+        (MADE, "torch.optim.Optimizer", MAKE, "step", "optimizer"),
+        ("make(model)", "object", MAKE, "step", None),
+        (f"{MADE}\n        self.second = {MADE}", "object", MAKE, "step", None),
+    ],
+)
+def test_an_optimizer_in_a_wrapper(
+    here: Path, value: str, base: str, make: str, step: str, watched: str | None
+) -> None:
+    (here / "pyproject.toml").write_text("")
+    (here / "train.py").write_text(WRAPPED.replace("MAKE", make).replace("STEP", step))
+    (here / "schedules.py").write_text(WRAPPER.replace("BASE", base).replace("VALUE", value))
+    code, output, errors = invoke("instrument", "monitor", "train.py", "--diff")
+    assert code == (2 if watched is None else 0), errors
+    if watched is None:
+        assert "train.py:9" in errors and "wraps" in errors
+    else:
+        assert f"set_monitor(model, optimizer={watched}, " in output
+
+
+def test_a_wrapper_of_the_same_file() -> None:
+    text = WRAPPER.replace("BASE", "object").replace("VALUE", "inner_optim")
+    text = text.replace("inner=None", "inner_optim")
+    make = f"optimizer = Wrapper(model, {MADE})"
+    loop = WRAPPED.replace("from schedules import Wrapper\n", text).replace("STEP", "step")
+    watched = put_in(loop.replace("MAKE", make), "monitor")
+    assert "set_monitor(model, optimizer=optimizer._inner, " in watched

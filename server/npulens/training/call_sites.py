@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol
 from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import Anything, Local, Qualified, resolve
 from npulens.syntax.scopes import Scope, definitions_around
+from npulens.syntax.values import last_name
 from npulens.syntax.walking import children, nodes_below
 from npulens.training.node_places import Loop, Place
 from npulens.training.program import Program
@@ -21,6 +22,9 @@ _OF_EVERY_OBJECT = frozenset(
     | {"reset", "get", "add", "append", "close", "zero_grad", "parameters", "state_dict", "log"}
 )
 """Methods so common that an unknown receiver says nothing."""
+_STARTS_WITH_TARGET = frozenset({"Process", "Thread"})
+_STARTS = frozenset({"spawn", "start_processes"})
+"""What runs a function that it is given in another process, or beside the caller."""
 
 
 class Site(NamedTuple):
@@ -88,6 +92,7 @@ class CallSites:
         self._used: dict[ast.AST, dict[str, set[str]]] = {}
         self._had: dict[ast.ClassDef, set[str]] = {}
         self._training: dict[Function, bool] = {}
+        self._started = frozenset(_started(node for node, _ in program.placed))
         every = [*_sites(program.placed)]
         self.reached = self._reach(every)
         self.all = tuple(site for site in every if self.is_reached(site.function, site.scope))
@@ -154,7 +159,10 @@ class CallSites:
         return self._callers.get(function, ())
 
     def paths_to(self, site: Site) -> list[Path]:
-        """The ways to a site, from the module or from functions that nothing of the file calls."""
+        """The ways to a site, from the module or from functions that nothing of the file calls.
+
+        Loops that only start processes are around none of what these do.
+        """
         found: list[Path] = []
         pending: list[tuple[Site, ...]] = [(site,)]
         while pending and len(found) < _MAX_PATHS:
@@ -162,6 +170,9 @@ class CallSites:
             function = way[0].function
             above = [] if function is None else self._callers.get(function, [])
             above = [s for s in above if all(s.function is not w.function for w in way)]
+            if any(each.node in self._started for each in way):
+                above = [s._replace(loops=()) for s in above]
+            above = [s._replace(loops=()) if s.node in self._started else s for s in above]
             if not above or len(way) >= _MAX_DEPTH:
                 found.append(Path(way))
             pending += [(each, *way) for each in reversed(above)]
@@ -315,6 +326,17 @@ def _definitions(program: Program) -> tuple[_Functions, _Methods]:
         inner = node if isinstance(node, (Function, ast.ClassDef)) else owner
         pending += [(child, inner) for child in children(node)]
     return functions, methods
+
+
+def _started(nodes: Iterable[ast.AST]) -> Iterator[ast.expr]:
+    """The functions that are started beside what starts them: `Process(target=work)`."""
+    for node in nodes:
+        if isinstance(node, ast.Call):
+            if last_name(node.func) in _STARTS:
+                yield from node.args[:1]
+                yield from (k.value for k in node.keywords if k.arg == "fn")
+            elif last_name(node.func) in _STARTS_WITH_TARGET:
+                yield from (k.value for k in node.keywords if k.arg == "target")
 
 
 def _sites(placed: Iterable[tuple[ast.AST, Place]]) -> Iterator[Site]:
