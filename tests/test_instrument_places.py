@@ -689,7 +689,8 @@ MAKE
 model.train()
 for x in loader:
     optimizer.zero_grad()
-    model(x).mean().backward()
+    loss = model(x).mean()
+    loss.backward()
     optimizer.STEP()
 """
 WRAPPER = """\
@@ -729,9 +730,12 @@ def test_an_optimizer_in_a_wrapper(
     code, output, errors = invoke("instrument", "monitor", "train.py", "--diff")
     assert code == (2 if watched is None else 0), errors
     if watched is None:
-        assert "train.py:9" in errors and "wraps" in errors
+        assert "train.py:10" in errors and "wraps" in errors
     else:
         assert f"set_monitor(model, optimizer={watched}, " in output
+    code, _, errors = invoke("instrument", "float16", "train.py", "--diff")
+    assert code == (0 if watched == "optimizer" else 2), errors
+    assert not code or "train.py:10: a wrapper steps the optimizer here" in errors
 
 
 def test_a_wrapper_of_the_same_file() -> None:

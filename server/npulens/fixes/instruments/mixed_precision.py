@@ -16,6 +16,7 @@ from npulens.fixes.instruments.insertion import Insertion, before, behind
 from npulens.fixes.instruments.loss_scaling import scaler_lines
 from npulens.fixes.instruments.marks import marked, replaced_line
 from npulens.fixes.instruments.region_start import RegionStart
+from npulens.fixes.instruments.wrapped_optimizers import path_to_optimizer
 from npulens.fixes.scripts import Script, UnclearError
 from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import Qualified, resolve_name
@@ -149,11 +150,23 @@ class MixedPrecision:
             if _stays_on_host(program):
                 raise UnclearError(regions[0].statements[0].lineno, "instrument.on-host")
             training, flow = read_program(program)
+        if self._dtype == "float16":
+            self._require_no_wrapper(flow)
         loops = [turn.around for turn in self._turns]
         HalfHazards(training, flow, self._dtype, start).require_none(regions, loops)
         for larger in () if self._above is None else self._above(start):
             training, flow = read_program(larger)
             HalfHazards(training, flow, self._dtype, start).require_none(regions, loops)
+
+    def _require_no_wrapper(self, flow: Flow) -> None:
+        """See that a scaler is given optimizers, and no wrappers of them."""
+        try:
+            path = path_to_optimizer(self._training, flow, None)
+        except UnclearError as unclear:
+            raise UnclearError(unclear.line, "instrument.step-of-wrapper") from unclear
+        if path:
+            line = self._turns[0].updates[0].site.node.lineno
+            raise UnclearError(line, "instrument.step-of-wrapper")
 
     def _joined(self, regions: Mapping[ast.stmt, LossRegion]) -> dict[ast.stmt, LossRegion]:
         """Regions of one block that overlap, as one: nothing goes backward between."""
