@@ -678,7 +678,9 @@ for fold in range(5):
 def test_a_model_that_a_called_function_moves_is_watched_behind_that() -> None:
     watched = put_in(FOLDS.replace("MOVE", 'net.to("cuda")\n    net.train()'), "monitor")
     assert watched.count("set_monitor") == 1
-    assert "    npu_monitor.set_monitor(net, optimizer=optimizer, grad_acc_steps=1)\n    wh" in watched
+    assert (
+        "    npu_monitor.set_monitor(net, optimizer=optimizer, grad_acc_steps=1)\n    wh" in watched
+    )
 
 
 WRAPPED = """\
@@ -745,3 +747,123 @@ def test_a_wrapper_of_the_same_file() -> None:
     loop = WRAPPED.replace("from schedules import Wrapper\n", text).replace("STEP", "step")
     watched = put_in(loop.replace("MAKE", make), "monitor")
     assert "set_monitor(model, optimizer=optimizer._inner, " in watched
+
+
+IN_TWO_ARMS = """\
+import torch
+for i, x in enumerate(loader):
+    loss = model(x).mean()
+    if engine:
+        engine.backward(loss)
+        FIRST
+    else:
+        loss.backward()
+        if i % 4 == 0:
+            optimizer.step()
+    print(loss)
+"""
+
+
+def test_steps_of_two_arms_are_counted_in_the_arms() -> None:
+    text = IN_TWO_ARMS.replace("FIRST", "engine.step()")
+    profiled = put_in(text, "profiler")
+    assert "        engine.step()\n        npu_profiler.step()\n" in profiled
+    assert "            optimizer.step()\n            npu_profiler.step()\n" in profiled
+    assert profiled.count("npu_profiler.step()") == 2
+    each_turn = text.replace("if i % 4 == 0:", "if True:\n            pass").replace(
+        "            optimizer", "        optimizer"
+    )
+    assert put_in(each_turn, "profiler").count("npu_profiler.step()") == 1
+
+
+def test_how_often_an_engine_adds_up_in_one_arm_is_not_guessed() -> None:
+    text = "optimizer = torch.optim.SGD(model.parameters(), lr=1)\n"
+    text = IN_TWO_ARMS.replace("FIRST", "engine.step()").replace("torch\n", f"torch\n{text}")
+    with pytest.raises(UnclearError) as refused:
+        put_in(text, "monitor")
+    assert "added up" in refused.value.text.en
+
+
+CLIPPED = """\
+import torch
+optimizer = torch.optim.SGD(model.parameters(), lr=1)
+for x in loader.cuda():
+    optimizer.zero_grad()
+    FIRST
+    loss = model(x).mean()
+    loss.backward()
+    SECOND
+    optimizer.step()
+    THIRD
+"""
+CLIP = "norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)"
+
+
+@pytest.mark.parametrize(
+    ("places", "is_unscaled"),
+    [
+        ({"SECOND": CLIP}, True),
+        ({"THIRD": CLIP}, False),
+        ({"FIRST": CLIP}, False),
+        ({"SECOND": f"{CLIP}\n    if not norm.isfinite():\n        continue"}, None),
+    ],
+)
+def test_what_is_clipped_without_effect_is_not_unscaled(
+    places: dict[str, str], is_unscaled: bool | None
+) -> None:
+    text = CLIPPED
+    for place in ("FIRST", "SECOND", "THIRD"):
+        text = text.replace(place, places.get(place, "pass"))
+    if is_unscaled is None:
+        with pytest.raises(UnclearError) as refused:
+            put_in(text, "float16")
+        assert "clipped here in turns without an update" in refused.value.text.en
+    else:
+        assert ("unscale_" in put_in(text, "float16")) == is_unscaled
+
+
+def test_an_experiment_that_evaluates_is_no_model() -> None:
+    text = """\
+class Trainer:
+    def fit(self, loader):
+        self.optimizer = self.experiment.get_optimizer(16)
+        for epoch in range(3):
+            for x in loader:
+                self.experiment.loss(x).backward()
+                self.optimizer.step()
+            self.experiment.eval(self.evaluator, True)
+"""
+    with pytest.raises(UnclearError) as refused:
+        put_in(text, "monitor")
+    assert "no statement of this file is known to make an optimizer" in refused.value.text.en
+
+
+@pytest.mark.parametrize(
+    ("made", "is_host"),
+    [
+        ("torch.tensor(batch)", True),
+        ("torch.from_numpy(batch).view(-1, 2)", True),
+        ("torch.tensor(batch).cuda()", False),
+        ("to_gpu(torch.tensor(batch))", False),
+    ],
+)
+def test_a_script_of_the_host_that_imports_one_of_cards(
+    here: Path, made: str, is_host: bool
+) -> None:
+    (here / "pyproject.toml").write_text("")
+    (here / "other.py").write_text('def to_gpu(x):\n    return x.to("cuda")\n')
+    (here / "train.py").write_text(f"""\
+import torch
+from other import to_gpu
+model = make()
+optimizer = torch.optim.SGD(model.parameters(), lr=1)
+for batch in loader:
+    x = {made}
+    loss = model(x).mean()
+    loss.backward()
+    optimizer.step()
+""")
+    for kind in ("bfloat16", "float16"):
+        code, _, errors = invoke("instrument", kind, "train.py", "--diff")
+        assert code == (2 if is_host else 0), errors
+        assert not is_host or "moved to a device" in errors

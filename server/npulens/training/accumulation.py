@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 
 from npulens.syntax.values import last_name
 from npulens.syntax.walking import nodes_below
@@ -58,6 +59,8 @@ def _in_loops(turn: Turn, sites: CallSites) -> ast.expr | None:
     counted = [_counted(turn, update) for update in turn.updates]
     if counted and None not in counted:
         return counted[0]
+    if any(number is not None for number in counted) and _has_arms(turn):
+        return None  # one arm counts itself, the other leaves it to an engine
     inner = {loops for b in turn.backwards for loops in _loops_within(turn, b.site, sites)}
     updated = {loops for u in turn.updates for loops in _loops_within(turn, u.site, sites)}
     if inner <= updated:
@@ -66,6 +69,16 @@ def _in_loops(turn: Turn, sites: CallSites) -> ast.expr | None:
     repeated = [_times(loops[0]) for loops in more if len(loops) == 1]
     written = {"" if each is None else ast.unparse(each) for each in repeated}
     return repeated[0] if len(repeated) == len(more) and len(written) == 1 else None
+
+
+def _has_arms(turn: Turn) -> bool:
+    """Whether updates stand in different arms of a condition."""
+    arms: dict[ast.If, set[bool]] = {}
+    for update in turn.updates:
+        for around, inner in pairwise(update.site.statements):
+            if isinstance(around, ast.If) and around.lineno > turn.around.lineno:
+                arms.setdefault(around, set()).add(inner in around.body)
+    return any(len(each) > 1 for each in arms.values())
 
 
 def _counted(turn: Turn, update: Update) -> ast.expr | None:

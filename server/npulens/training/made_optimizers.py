@@ -212,6 +212,7 @@ def _given_models(
         if variable is not None and any(
             isinstance(other.func, ast.Attribute)
             and other.func.attr in _OF_MODULES
+            and len(other.args) <= 1  # `experiment.eval(model, loader)` is of no module
             and flow.variable(other.func.value) == variable
             for _, other in training.sites.calls()
         ):

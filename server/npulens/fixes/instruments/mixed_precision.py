@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from npulens.catalog.model import Edit
 from npulens.fixes.instruments.bfloat16_arrays import ArraySearch
 from npulens.fixes.instruments.half_hazards import HalfHazards
+from npulens.fixes.instruments.host_scripts import stays_on_host, takes_of_host
 from npulens.fixes.instruments.insertion import Insertion, before, behind
 from npulens.fixes.instruments.loss_scaling import scaler_lines
 from npulens.fixes.instruments.marks import marked, replaced_line
@@ -49,7 +50,6 @@ _IMPORTS = re.compile(
     r"^[ \t]*(?:from[ \t]+[\w.]+[ \t]+)?import[ \t]+(?:\([^)]*\)|[^\n]*)", re.MULTILINE
 )
 """Statements that import something."""
-_DEVICES = re.compile(r"cuda|npu|gpu|accelerat|fabric|deepspeed|xpu|\bmps\b|\brank")
 _SETS_GRADIENTS = re.compile(
     r"\.grad\s*=(?!=|\s*(?:None\b|torch\.zeros|[\w.\[\]]+\.grad\b))"  # none, or what it was
 )
@@ -147,7 +147,7 @@ class MixedPrecision:
             flow = Flow(training.sites.program, training.sites)
         else:
             program = Program(start, self._find)
-            if _stays_on_host(program):
+            if stays_on_host(program) or any(takes_of_host(program, each) for each in regions):
                 raise UnclearError(regions[0].statements[0].lineno, "instrument.on-host")
             training, flow = read_program(program)
         if self._dtype == "float16":
@@ -341,43 +341,6 @@ def _require_apart(regions: Sequence[LossRegion]) -> None:
         if seen & nodes:
             raise UnclearError(region.statements[0].lineno, "instrument.unclear-loss")
         seen |= nodes
-
-
-def _stays_on_host(program: Program) -> bool:
-    """Whether no file of a program names a device but the host."""
-    for module in program.modules:
-        host = {
-            id(part)
-            for node in nodes_below(module.tree)
-            if isinstance(node, ast.Call) and ast.unparse(node) == "torch.device('cpu')"
-            for part in nodes_below(node)
-        }
-        for node in nodes_below(module.tree):
-            named = _named(node) if id(node) not in host else ""
-            if _DEVICES.search(named) or ("device" in named and not _is_host(node, module.tree)):
-                return False
-    return True
-
-
-def _named(node: ast.AST) -> str:
-    if isinstance(node, ast.Constant):
-        return node.value if isinstance(node.value, str) else ""
-    return str(getattr(node, "attr", getattr(node, "id", getattr(node, "arg", "")))).lower()
-
-
-def _is_host(node: ast.AST, tree: ast.Module) -> bool:
-    """Whether a name of a device is always that of the host."""
-    if isinstance(node, (ast.Constant, ast.keyword)):
-        return True
-    if not isinstance(node, ast.Name):
-        return False
-    values = [
-        each.value
-        for each in nodes_below(tree)
-        if isinstance(each, ast.Assign) and ast.unparse(each.targets[0]) == node.id
-    ]
-    hosts = ("torch.device('cpu')", "'cpu'")
-    return bool(values) and all(ast.unparse(value) in hosts for value in values)
 
 
 def _code_alone(text: str) -> str:

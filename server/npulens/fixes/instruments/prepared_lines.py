@@ -88,9 +88,7 @@ def _is_better(
     return function is not None and len({s.function for s in training.sites.callers(function)}) > 1
 
 
-def _require_one(
-    made: Sequence[MadeOptimizer], training: TrainingScript, flow: Flow
-) -> None:
+def _require_one(made: Sequence[MadeOptimizer], training: TrainingScript, flow: Flow) -> None:
     """See that one optimizer is made, of models that have a name.
 
     Raises:

@@ -106,10 +106,11 @@ def _wrapped(made: ast.ClassDef, program: Program) -> Iterator[str]:
     """The attributes in which a wrapper keeps an optimizer."""
     for each in program.bases(made):
         for method in (m for m in each.body if isinstance(m, Function)):
-            for node in nodes_below(method):
-                if isinstance(node, ast.Assign) and (name := _own_attribute(node.targets[0])):
-                    if _is_kept_optimizer(node.value, each, method, program):
-                        yield name
+            assigned = (n for n in nodes_below(method) if isinstance(n, ast.Assign))
+            for node in assigned:
+                name = _own_attribute(node.targets[0])
+                if name and _is_kept_optimizer(node.value, each, method, program):
+                    yield name
 
 
 def _is_kept_optimizer(
