@@ -867,3 +867,20 @@ for batch in loader:
         code, _, errors = invoke("instrument", kind, "train.py", "--diff")
         assert code == (2 if is_host else 0), errors
         assert not is_host or "moved to a device" in errors
+
+
+def test_how_often_an_engine_of_deepspeed_adds_up_is_asked_for() -> None:
+    text = """\
+import deepspeed
+model = Net()
+engine, optimizer, _, _ = deepspeed.initialize(
+    model=model, model_parameters=model.parameters()
+)
+for epoch in range(3):
+    for x in loader:
+        loss = engine(x).mean()
+        engine.backward(loss)
+        engine.step()
+"""
+    watched = put_in(text, "monitor")
+    assert "grad_acc_steps=engine.gradient_accumulation_steps())" in watched

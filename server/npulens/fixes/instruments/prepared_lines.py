@@ -53,7 +53,8 @@ def prepared_lines(
         first = made[0]
         values = {"model": _written(instrument, first), "optimizer": ast.unparse(first.optimizer)}
         loop = loop_behind(training.steps, made)
-        spot = Spot(first.site, first.statement.lineno if loop is None else loop.lineno)
+        last = first.statement.end_lineno or first.statement.lineno
+        spot = Spot(first.site, last + 1 if loop is None else loop.lineno)
     if any("{optimizer}" in line for line in instrument.prepared):
         values["optimizer"] += path_to_optimizer(training, flow, find)
     if any("{accumulation}" in line for line in instrument.prepared):
@@ -153,6 +154,9 @@ def _accumulation(
 
 def _here(number: ast.expr, spot: Spot, flow: Flow, depth: int = 0) -> str:
     """A number, a name or a setting, as the function of a call has it; empty if it does not."""
+    if isinstance(number, ast.Call) and isinstance(number.func, ast.Attribute):
+        owner = _here(number.func.value, spot, flow, depth)
+        return f"{owner}.{number.func.attr}()" if owner else ""
     if isinstance(number, ast.Constant):
         return str(number.value) if isinstance(number.value, int) else ""
     root, is_plain = number, True
