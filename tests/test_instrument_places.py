@@ -884,3 +884,90 @@ for epoch in range(3):
 """
     watched = put_in(text, "monitor")
     assert "grad_acc_steps=engine.gradient_accumulation_steps())" in watched
+
+
+def test_a_trainer_of_another_file_is_not_one_of_transformers() -> None:
+    text = """\
+from engine import Trainer
+class Mine(Trainer):
+    pass
+trainer = Mine()
+trainer.train()
+"""
+    with pytest.raises(UnclearError) as refused:
+        put_in(text, "profiler")
+    assert "no training is found" in refused.value.text.en
+    assert "add_callback" in put_in(text.replace("engine", "transformers"), "profiler")
+
+
+def test_a_trainer_that_is_given_the_optimizer_updates() -> None:
+    text = """\
+import torch
+class Loop:
+    def __init__(self, model):
+        self.opt = torch.optim.AdamW(master_parameters(model))
+    def run(self):
+        while self.step < 10:
+            self.run_step(next(self.data))
+    def run_step(self, x):
+        loss = self.model(x).mean()
+        self.trainer.backward(loss)
+        took_step = self.trainer.optimize(self.opt)
+"""
+    profiled = put_in(text, "profiler")
+    assert "            self.run_step(next(self.data))\n            npu_profiler.step()" in profiled
+
+
+HOST = """\
+import numpy as np
+import torch
+from PIL import Image
+def load(path):
+    image = Image.open(path).convert("RGB")
+    image = image.resize((8, 8))
+    return torch.from_numpy(np.asarray(VALUE)).cuda()
+for path in paths:
+    x = load(path)
+    loss = model(x).mean()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_an_image_that_is_loaded_is_no_bfloat16() -> None:
+    assert "autocast" in put_in(HOST.replace("VALUE", "image"), "bfloat16")
+    with pytest.raises(UnclearError) as refused:
+        put_in(
+            HOST.replace("loss.backward()", "np.save('x', model(x))\n    loss.backward()")
+            .replace("mean()", "mean() + float(np.mean(model(x)))")
+            .replace("VALUE", "image"),
+            "bfloat16",
+        )
+    assert "NumPy" in refused.value.text.en
+
+
+@pytest.mark.parametrize(
+    ("made", "is_refused"),
+    [
+        ("melspec_transform(x).log2()", True),
+        ("torch.log(self.to_spec(x) + 1e-5)", True),
+        ("special(x).log()", False),
+        ("inspect(x).log()", False),
+        ("melspec_transform(x)", False),
+    ],
+)
+def test_the_logarithm_of_a_spectrum_is_not_taken_in_half(made: str, is_refused: bool) -> None:
+    text = f"""\
+import torch
+for x in loader:
+    x = x.cuda()
+    loss = model({made}).mean()
+    loss.backward()
+    optimizer.step()
+"""
+    if not is_refused:
+        assert "autocast" in put_in(text, "float16")
+        return
+    with pytest.raises(UnclearError) as refused:
+        put_in(text, "float16")
+    assert "half precision" in refused.value.text.en
