@@ -8,6 +8,7 @@ from commands import invoke
 from npulens.fixes.instruments import inserting
 from npulens.fixes.instruments.inserting import instrumented
 from npulens.fixes.instruments.known_instruments import BY_NAME
+from npulens.fixes.instruments.marks import without
 from npulens.fixes.scripts import UnclearError
 
 pytestmark = pytest.mark.usefixtures("here")
@@ -971,3 +972,29 @@ for x in loader:
     with pytest.raises(UnclearError) as refused:
         put_in(text, "float16")
     assert "half precision" in refused.value.text.en
+
+
+@pytest.mark.parametrize(
+    ("statement", "is_refused"),
+    [
+        ("'''\n    What follows\n\n  is odd.\n    '''", False),
+        ("print('''\n    What follows\n    ''')", True),
+    ],
+)
+def test_a_long_string_that_is_a_comment_may_be_indented(statement: str, is_refused: bool) -> None:
+    text = f"""\
+import torch
+for x in loader:
+    y = model(x.cuda())
+    {statement}
+    loss = y.mean() + net(y)
+    loss.backward()
+    optimizer.step()
+"""
+    if is_refused:
+        with pytest.raises(UnclearError) as refused:
+            put_in(text, "bfloat16")
+        assert "string" in refused.value.text.en
+    else:
+        result = instrumented(text, BY_NAME["bfloat16"])
+        assert without(result, ["bfloat16"]).text == text

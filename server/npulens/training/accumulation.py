@@ -42,7 +42,7 @@ def told(nodes: Iterable[ast.AST]) -> Iterator[ast.expr]:
 def _engine(turn: Turn, sites: CallSites) -> ast.expr | None:
     """The engine of DeepSpeed that goes backward and updates, if one does.
 
-    Source: DeepSpeed, `DeepSpeedEngine.gradient_accumulation_steps` (`deepspeed/runtime/engine.py`).
+    Source: DeepSpeed, `DeepSpeedEngine.gradient_accumulation_steps` (`runtime/engine.py`).
     """
     if not any("deepspeed.initialize" in _names(site, call) for site, call in sites.calls()):
         return None

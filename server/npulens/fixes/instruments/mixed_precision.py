@@ -106,7 +106,10 @@ class MixedPrecision:
         self._turns = turns(training)
         self._start = RegionStart(training.sites)
         strings = comments_and_strings(script.lines.text)
-        self._long_strings = [span for span in strings if "\n" in text[slice(*span)]]
+        unused = {script.lines.span(node).start for node in _unused_strings(script.tree)}
+        self._long_strings = [
+            span for span in strings if "\n" in text[slice(*span)] and span.start not in unused
+        ]
 
     def imports(self) -> tuple[str, ...]:
         """The import of torch, where the module has no such name."""
@@ -341,6 +344,16 @@ def _require_apart(regions: Sequence[LossRegion]) -> None:
         if seen & nodes:
             raise UnclearError(region.statements[0].lineno, "instrument.unclear-loss")
         seen |= nodes
+
+
+def _unused_strings(tree: ast.Module) -> Iterator[ast.expr]:
+    """Strings that stand for comments: statements of their own that document nothing."""
+    documents = (ast.Module, ast.ClassDef, Function)
+    first = {id(n.body[0]) for n in nodes_below(tree) if isinstance(n, documents) and n.body}
+    for node in nodes_below(tree):
+        is_string = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if is_string and isinstance(node, ast.Expr) and id(node) not in first:
+            yield node.value
 
 
 def _code_alone(text: str) -> str:
