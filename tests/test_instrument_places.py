@@ -998,3 +998,22 @@ for x in loader:
     else:
         result = instrumented(text, BY_NAME["bfloat16"])
         assert without(result, ["bfloat16"]).text == text
+
+
+def test_a_loss_that_begins_above_another_backward_pass_is_unclear() -> None:
+    text = """\
+import torch
+def update(x):
+    first = critic(actor(x.cuda())).mean()
+    second = model(x).mean()
+    second.backward()
+    model_optimizer.step()
+    if weight:
+        first += weight * model(actor(x)).mean()
+    first.backward()
+    actor_optimizer.step()
+"""
+    with pytest.raises(UnclearError) as refused:
+        put_in(text, "bfloat16")
+    assert refused.value.line == 3 and "in one block" in refused.value.text.en
+    assert "autocast" in put_in(text.replace("critic(actor(x.cuda())).mean()", "0"), "bfloat16")
