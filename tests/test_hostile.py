@@ -318,6 +318,14 @@ INSTRUMENTED: dict[str, tuple[Maker, str, int]] = {
         "step-time",
         200,
     ),
+    "calls of a large method that is unknown": (
+        lambda n: (
+            AGENT.replace("\n        self.opt", "\n        self.loss(x)" * n + "\n        self.opt")
+            + "        agent.update(agent.loss(x))\n" * n
+        ),
+        "step-time",
+        200,
+    ),
     "values that are filled in": (
         lambda n: (
             NET

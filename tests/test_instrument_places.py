@@ -8,6 +8,7 @@ from commands import invoke
 from npulens.fixes.instruments import inserting
 from npulens.fixes.instruments.inserting import instrumented
 from npulens.fixes.instruments.known_instruments import BY_NAME
+from npulens.fixes.instruments.marks import without
 from npulens.fixes.scripts import UnclearError
 
 pytestmark = pytest.mark.usefixtures("here")
@@ -574,3 +575,445 @@ for x in loader:
             put_in(text, "monitor")
         told.append((refused.value.line, refused.value.text.en))
     assert len(worked) == 1 and len(set(told)) == 1
+
+
+def test_what_prepares_an_optimizer_makes_no_second_one() -> None:
+    text = """\
+import torch
+class Trainer:
+    def __init__(self, model, accelerator):
+        self.model = model
+        self.optimizer, self.schedule = self.make()
+        self.model, self.optimizer = accelerator.prepare(self.model, self.optimizer)
+    def make(self):
+        optimizer = torch.optim.Adam(self.model.parameters())
+        return optimizer, None
+    def fit(self, loader):
+        for epoch in range(3):
+            for x in loader:
+                self.model(x).mean().backward()
+                self.optimizer.step()
+"""
+    watched = put_in(text, "monitor")
+    assert watched.count("set_monitor") == 1
+    assert "prepare(self.model, self.optimizer)\n        npu_monitor" in watched
+
+
+PARTS = """\
+for epoch in range(3):
+    for x in loader:
+        if len(x) > 8:
+            for part in x.split(8):
+                model(part).mean().backward()
+                optimizer.step()
+        ELSE
+            loss = model(x).mean()
+            loss.backward()
+            OTHER.step()
+"""
+
+
+def test_a_turn_that_takes_parts_or_all_makes_steps_of_both() -> None:
+    text = PARTS.replace("ELSE", "else:").replace("OTHER", "optimizer")
+    profiled = put_in(text, "profiler")
+    assert profiled.count("optimizer.step()\n                npu_profiler.step()") == 1
+    assert profiled.endswith("            npu_profiler.step()\nnpu_profiler.stop()")
+    dumped = put_in(text, "dump")
+    assert dumped.count("npu_debugger.start()") == dumped.count("npu_debugger.stop()") == 2
+    assert "        else:\n            npu_debugger.start()\n" in dumped
+
+
+def test_a_critic_under_a_condition_is_part_of_the_step() -> None:
+    text = PARTS.replace("ELSE", "if True:").replace("OTHER", "generator_optimizer")
+    assert put_in(text, "profiler").count("npu_profiler.step()") == 1
+
+
+STARTED = """\
+import torch
+import torch.multiprocessing as mp
+def work(rank, model, optimizer):
+    for x in loader:
+        model(x).mean().backward()
+        optimizer.step()
+def main():
+    for rank in range(4):
+        START
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        "mp.Process(target=work, args=(rank, model, optimizer)).start()",
+        "mp.spawn(work, args=(model, optimizer), nprocs=2)",
+        "threading.Thread(target=work, args=(rank, model, optimizer)).start()",
+    ],
+)
+def test_a_loop_that_starts_processes_is_not_profiled(start: str) -> None:
+    profiled = put_in(STARTED.replace("START", start), "profiler")
+    assert "    npu_profiler.start()\n    for x in loader:" in profiled
+    assert profiled.count("npu_profiler.st") == 3
+
+
+def test_a_loop_that_calls_what_trains_is_profiled() -> None:
+    profiled = put_in(STARTED.replace("START", "work(rank, model, optimizer)"), "profiler")
+    assert "    npu_profiler.start()\n    for rank in" in profiled
+
+
+FOLDS = """\
+import torch
+def train(net, optimizer, loader):
+    MOVE
+    while True:
+        for x in loader:
+            net(x).mean().backward()
+            optimizer.step()
+for fold in range(5):
+    model = torch.nn.Linear(2, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1)
+    train(model, optimizer, loaders[fold])
+"""
+
+
+def test_a_model_that_a_called_function_moves_is_watched_behind_that() -> None:
+    watched = put_in(FOLDS.replace("MOVE", 'net.to("cuda")\n    net.train()'), "monitor")
+    assert watched.count("set_monitor") == 1
+    assert (
+        "    npu_monitor.set_monitor(net, optimizer=optimizer, grad_acc_steps=1)\n    wh" in watched
+    )
+
+
+WRAPPED = """\
+import torch
+from schedules import Wrapper
+model = torch.nn.Linear(2, 2).cuda()
+MAKE
+model.train()
+for x in loader:
+    optimizer.zero_grad()
+    loss = model(x).mean()
+    loss.backward()
+    optimizer.STEP()
+"""
+WRAPPER = """\
+import torch
+class Wrapper(BASE):
+    def __init__(self, model, inner=None):
+        self._inner = VALUE
+        self.number = 0
+    def step(self):
+        self._inner.step()
+    def step_and_update_lr(self):
+        self._inner.step()
+    def zero_grad(self):
+        self._inner.zero_grad()
+"""
+MADE = "torch.optim.Adam(model.parameters())"
+MAKE = "optimizer = Wrapper(model)"
+
+
+@pytest.mark.parametrize(
+    ("value", "base", "make", "step", "watched"),
+    [
+        (MADE, "object", MAKE, "step_and_update_lr", "optimizer._inner"),
+        (MADE, "object", MAKE, "step", "optimizer._inner"),
+        ("optim", "object", f"optimizer = Wrapper(model, {MADE})", "step", None),
+        (MADE, "torch.optim.Optimizer", MAKE, "step", "optimizer"),
+        ("make(model)", "object", MAKE, "step", None),
+        (f"{MADE}\n        self.second = {MADE}", "object", MAKE, "step", None),
+    ],
+)
+def test_an_optimizer_in_a_wrapper(
+    here: Path, value: str, base: str, make: str, step: str, watched: str | None
+) -> None:
+    (here / "pyproject.toml").write_text("")
+    (here / "train.py").write_text(WRAPPED.replace("MAKE", make).replace("STEP", step))
+    (here / "schedules.py").write_text(WRAPPER.replace("BASE", base).replace("VALUE", value))
+    code, output, errors = invoke("instrument", "monitor", "train.py", "--diff")
+    assert code == (2 if watched is None else 0), errors
+    if watched is None:
+        assert "train.py:10" in errors and "wraps" in errors
+    else:
+        assert f"set_monitor(model, optimizer={watched}, " in output
+    code, _, errors = invoke("instrument", "float16", "train.py", "--diff")
+    assert code == (0 if watched == "optimizer" else 2), errors
+    assert not code or "train.py:10: a wrapper steps the optimizer here" in errors
+
+
+def test_a_wrapper_of_the_same_file() -> None:
+    text = WRAPPER.replace("BASE", "object").replace("VALUE", "inner_optim")
+    text = text.replace("inner=None", "inner_optim")
+    make = f"optimizer = Wrapper(model, {MADE})"
+    loop = WRAPPED.replace("from schedules import Wrapper\n", text).replace("STEP", "step")
+    watched = put_in(loop.replace("MAKE", make), "monitor")
+    assert "set_monitor(model, optimizer=optimizer._inner, " in watched
+
+
+IN_TWO_ARMS = """\
+import torch
+for i, x in enumerate(loader):
+    loss = model(x).mean()
+    if engine:
+        engine.backward(loss)
+        FIRST
+    else:
+        loss.backward()
+        if i % 4 == 0:
+            optimizer.step()
+    print(loss)
+"""
+
+
+def test_steps_of_two_arms_are_counted_in_the_arms() -> None:
+    text = IN_TWO_ARMS.replace("FIRST", "engine.step()")
+    profiled = put_in(text, "profiler")
+    assert "        engine.step()\n        npu_profiler.step()\n" in profiled
+    assert "            optimizer.step()\n            npu_profiler.step()\n" in profiled
+    assert profiled.count("npu_profiler.step()") == 2
+    each_turn = text.replace("if i % 4 == 0:", "if True:\n            pass").replace(
+        "            optimizer", "        optimizer"
+    )
+    assert put_in(each_turn, "profiler").count("npu_profiler.step()") == 1
+
+
+def test_how_often_an_engine_adds_up_in_one_arm_is_not_guessed() -> None:
+    text = "optimizer = torch.optim.SGD(model.parameters(), lr=1)\n"
+    text = IN_TWO_ARMS.replace("FIRST", "engine.step()").replace("torch\n", f"torch\n{text}")
+    with pytest.raises(UnclearError) as refused:
+        put_in(text, "monitor")
+    assert "added up" in refused.value.text.en
+
+
+CLIPPED = """\
+import torch
+optimizer = torch.optim.SGD(model.parameters(), lr=1)
+for x in loader.cuda():
+    optimizer.zero_grad()
+    FIRST
+    loss = model(x).mean()
+    loss.backward()
+    SECOND
+    optimizer.step()
+    THIRD
+"""
+CLIP = "norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)"
+
+
+@pytest.mark.parametrize(
+    ("places", "is_unscaled"),
+    [
+        ({"SECOND": CLIP}, True),
+        ({"THIRD": CLIP}, False),
+        ({"FIRST": CLIP}, False),
+        ({"SECOND": f"{CLIP}\n    if not norm.isfinite():\n        continue"}, None),
+    ],
+)
+def test_what_is_clipped_without_effect_is_not_unscaled(
+    places: dict[str, str], is_unscaled: bool | None
+) -> None:
+    text = CLIPPED
+    for place in ("FIRST", "SECOND", "THIRD"):
+        text = text.replace(place, places.get(place, "pass"))
+    if is_unscaled is None:
+        with pytest.raises(UnclearError) as refused:
+            put_in(text, "float16")
+        assert "clipped here in turns without an update" in refused.value.text.en
+    else:
+        assert ("unscale_" in put_in(text, "float16")) == is_unscaled
+
+
+def test_an_experiment_that_evaluates_is_no_model() -> None:
+    text = """\
+class Trainer:
+    def fit(self, loader):
+        self.optimizer = self.experiment.get_optimizer(16)
+        for epoch in range(3):
+            for x in loader:
+                self.experiment.loss(x).backward()
+                self.optimizer.step()
+            self.experiment.eval(self.evaluator, True)
+"""
+    with pytest.raises(UnclearError) as refused:
+        put_in(text, "monitor")
+    assert "no statement of this file is known to make an optimizer" in refused.value.text.en
+
+
+@pytest.mark.parametrize(
+    ("made", "is_host"),
+    [
+        ("torch.tensor(batch)", True),
+        ("torch.from_numpy(batch).view(-1, 2)", True),
+        ("torch.tensor(batch).cuda()", False),
+        ("to_gpu(torch.tensor(batch))", False),
+    ],
+)
+def test_a_script_of_the_host_that_imports_one_of_cards(
+    here: Path, made: str, is_host: bool
+) -> None:
+    (here / "pyproject.toml").write_text("")
+    (here / "other.py").write_text('def to_gpu(x):\n    return x.to("cuda")\n')
+    (here / "train.py").write_text(f"""\
+import torch
+from other import to_gpu
+model = make()
+optimizer = torch.optim.SGD(model.parameters(), lr=1)
+for batch in loader:
+    x = {made}
+    loss = model(x).mean()
+    loss.backward()
+    optimizer.step()
+""")
+    for kind in ("bfloat16", "float16"):
+        code, _, errors = invoke("instrument", kind, "train.py", "--diff")
+        assert code == (2 if is_host else 0), errors
+        assert not is_host or "moved to a device" in errors
+
+
+def test_how_often_an_engine_of_deepspeed_adds_up_is_asked_for() -> None:
+    text = """\
+import deepspeed
+model = Net()
+engine, optimizer, _, _ = deepspeed.initialize(
+    model=model, model_parameters=model.parameters()
+)
+for epoch in range(3):
+    for x in loader:
+        loss = engine(x).mean()
+        engine.backward(loss)
+        engine.step()
+"""
+    watched = put_in(text, "monitor")
+    assert "grad_acc_steps=engine.gradient_accumulation_steps())" in watched
+
+
+def test_a_trainer_of_another_file_is_not_one_of_transformers() -> None:
+    text = """\
+from engine import Trainer
+class Mine(Trainer):
+    pass
+trainer = Mine()
+trainer.train()
+"""
+    with pytest.raises(UnclearError) as refused:
+        put_in(text, "profiler")
+    assert "no training is found" in refused.value.text.en
+    assert "add_callback" in put_in(text.replace("engine", "transformers"), "profiler")
+
+
+def test_a_trainer_that_is_given_the_optimizer_updates() -> None:
+    text = """\
+import torch
+class Loop:
+    def __init__(self, model):
+        self.opt = torch.optim.AdamW(master_parameters(model))
+    def run(self):
+        while self.step < 10:
+            self.run_step(next(self.data))
+    def run_step(self, x):
+        loss = self.model(x).mean()
+        self.trainer.backward(loss)
+        took_step = self.trainer.optimize(self.opt)
+"""
+    profiled = put_in(text, "profiler")
+    assert "            self.run_step(next(self.data))\n            npu_profiler.step()" in profiled
+
+
+HOST = """\
+import numpy as np
+import torch
+from PIL import Image
+def load(path):
+    image = Image.open(path).convert("RGB")
+    image = image.resize((8, 8))
+    return torch.from_numpy(np.asarray(VALUE)).cuda()
+for path in paths:
+    x = load(path)
+    loss = model(x).mean()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_an_image_that_is_loaded_is_no_bfloat16() -> None:
+    assert "autocast" in put_in(HOST.replace("VALUE", "image"), "bfloat16")
+    with pytest.raises(UnclearError) as refused:
+        put_in(
+            HOST.replace("loss.backward()", "np.save('x', model(x))\n    loss.backward()")
+            .replace("mean()", "mean() + float(np.mean(model(x)))")
+            .replace("VALUE", "image"),
+            "bfloat16",
+        )
+    assert "NumPy" in refused.value.text.en
+
+
+@pytest.mark.parametrize(
+    ("made", "is_refused"),
+    [
+        ("melspec_transform(x).log2()", True),
+        ("torch.log(self.to_spec(x) + 1e-5)", True),
+        ("special(x).log()", False),
+        ("inspect(x).log()", False),
+        ("melspec_transform(x)", False),
+    ],
+)
+def test_the_logarithm_of_a_spectrum_is_not_taken_in_half(made: str, is_refused: bool) -> None:
+    text = f"""\
+import torch
+for x in loader:
+    x = x.cuda()
+    loss = model({made}).mean()
+    loss.backward()
+    optimizer.step()
+"""
+    if not is_refused:
+        assert "autocast" in put_in(text, "float16")
+        return
+    with pytest.raises(UnclearError) as refused:
+        put_in(text, "float16")
+    assert "half precision" in refused.value.text.en
+
+
+@pytest.mark.parametrize(
+    ("statement", "is_refused"),
+    [
+        ("'''\n    What follows\n\n  is odd.\n    '''", False),
+        ("print('''\n    What follows\n    ''')", True),
+    ],
+)
+def test_a_long_string_that_is_a_comment_may_be_indented(statement: str, is_refused: bool) -> None:
+    text = f"""\
+import torch
+for x in loader:
+    y = model(x.cuda())
+    {statement}
+    loss = y.mean() + net(y)
+    loss.backward()
+    optimizer.step()
+"""
+    if is_refused:
+        with pytest.raises(UnclearError) as refused:
+            put_in(text, "bfloat16")
+        assert "string" in refused.value.text.en
+    else:
+        result = instrumented(text, BY_NAME["bfloat16"])
+        assert without(result, ["bfloat16"]).text == text
+
+
+def test_a_loss_that_begins_above_another_backward_pass_is_unclear() -> None:
+    text = """\
+import torch
+def update(x):
+    first = critic(actor(x.cuda())).mean()
+    second = model(x).mean()
+    second.backward()
+    model_optimizer.step()
+    if weight:
+        first += weight * model(actor(x)).mean()
+    first.backward()
+    actor_optimizer.step()
+"""
+    with pytest.raises(UnclearError) as refused:
+        put_in(text, "bfloat16")
+    assert refused.value.line == 3 and "in one block" in refused.value.text.en
+    assert "autocast" in put_in(text.replace("critic(actor(x.cuda())).mean()", "0"), "bfloat16")

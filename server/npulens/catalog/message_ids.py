@@ -700,6 +700,7 @@ if TYPE_CHECKING:
         "instrument.over-several-lines",
         "instrument.unknown-between",
         "instrument.step-with-closure",
+        "instrument.watches-wrapper",
         "instrument.step-of-wrapper",
         "instrument.gradients-by-hand",
         "instrument.gradients-elsewhere",

@@ -2,7 +2,9 @@
 
 import ast
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 
+from npulens.syntax.meanings import qualified_names
 from npulens.syntax.values import last_name
 from npulens.syntax.walking import nodes_below
 from npulens.training.call_sites import CallSites, Loop, Site
@@ -18,9 +20,13 @@ def accumulation(turn: Turn, sites: CallSites) -> ast.expr | None:
 
     `1` where each backward pass is followed by an update, `n` of `if (i + 1) % n == 0:` around the
     update or of `for _ in range(n):` around the backward pass, and what `Accelerator` is told where
-    `with accelerator.accumulate(model):` makes steps of several batches.
+    `with accelerator.accumulate(model):` makes steps of several batches. An engine of DeepSpeed is
+    asked itself: its `step()` updates as often as its configuration says.
     """
     found = _in_loops(turn, sites)
+    engine = _engine(turn, sites)
+    if engine is not None and isinstance(found, ast.Constant) and found.value == 1:
+        return ast.Call(ast.Attribute(engine, "gradient_accumulation_steps", ast.Load()), [], [])
     if isinstance(found, ast.Constant) and found.value == 1 and _is_of_accelerate(sites):
         return _of_accelerate(sites)
     return found
@@ -31,6 +37,22 @@ def told(nodes: Iterable[ast.AST]) -> Iterator[ast.expr]:
     for node in nodes:
         if isinstance(node, ast.keyword) and node.arg in _ADDS_UP:
             yield node.value
+
+
+def _engine(turn: Turn, sites: CallSites) -> ast.expr | None:
+    """The engine of DeepSpeed that goes backward and updates, if one does.
+
+    Source: DeepSpeed, `DeepSpeedEngine.gradient_accumulation_steps` (`runtime/engine.py`).
+    """
+    if not any("deepspeed.initialize" in _names(site, call) for site, call in sites.calls()):
+        return None
+    going_back = {ast.unparse(b.owner) for b in turn.backwards if b.owner is not None}
+    stepped = [update.optimizer for update in turn.updates]
+    return stepped[0] if {ast.unparse(each) for each in stepped} == going_back else None
+
+
+def _names(site: Site, call: ast.Call) -> list[str]:
+    return [*qualified_names(call.func, site.scope)]
 
 
 def _is_of_accelerate(sites: CallSites) -> bool:
@@ -58,6 +80,8 @@ def _in_loops(turn: Turn, sites: CallSites) -> ast.expr | None:
     counted = [_counted(turn, update) for update in turn.updates]
     if counted and None not in counted:
         return counted[0]
+    if any(number is not None for number in counted) and _has_arms(turn):
+        return None  # one arm counts itself, the other leaves it to an engine
     inner = {loops for b in turn.backwards for loops in _loops_within(turn, b.site, sites)}
     updated = {loops for u in turn.updates for loops in _loops_within(turn, u.site, sites)}
     if inner <= updated:
@@ -66,6 +90,16 @@ def _in_loops(turn: Turn, sites: CallSites) -> ast.expr | None:
     repeated = [_times(loops[0]) for loops in more if len(loops) == 1]
     written = {"" if each is None else ast.unparse(each) for each in repeated}
     return repeated[0] if len(repeated) == len(more) and len(written) == 1 else None
+
+
+def _has_arms(turn: Turn) -> bool:
+    """Whether updates stand in different arms of a condition."""
+    arms: dict[ast.If, set[bool]] = {}
+    for update in turn.updates:
+        for around, inner in pairwise(update.site.statements):
+            if isinstance(around, ast.If) and around.lineno > turn.around.lineno:
+                arms.setdefault(around, set()).add(inner in around.body)
+    return any(len(each) > 1 for each in arms.values())
 
 
 def _counted(turn: Turn, update: Update) -> ast.expr | None:

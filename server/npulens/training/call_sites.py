@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol
 from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import Anything, Local, Qualified, resolve
 from npulens.syntax.scopes import Scope, definitions_around
+from npulens.syntax.values import last_name
 from npulens.syntax.walking import children, nodes_below
 from npulens.training.node_places import Loop, Place
 from npulens.training.program import Program
@@ -21,6 +22,9 @@ _OF_EVERY_OBJECT = frozenset(
     | {"reset", "get", "add", "append", "close", "zero_grad", "parameters", "state_dict", "log"}
 )
 """Methods so common that an unknown receiver says nothing."""
+_STARTS_WITH_TARGET = frozenset({"Process", "Thread"})
+_STARTS = frozenset({"spawn", "start_processes"})
+"""What runs a function that it is given in another process, or beside the caller."""
 
 
 class Site(NamedTuple):
@@ -86,6 +90,9 @@ class CallSites:
         self._functions, self._methods = _definitions(program)
         self._run: dict[ast.expr, tuple[Function, ...]] = {}
         self._used: dict[ast.AST, dict[str, set[str]]] = {}
+        self._had: dict[ast.ClassDef, set[str]] = {}
+        self._training: dict[Function, bool] = {}
+        self._started = frozenset(_started(node for node, _ in program.placed))
         every = [*_sites(program.placed)]
         self.reached = self._reach(every)
         self.all = tuple(site for site in every if self.is_reached(site.function, site.scope))
@@ -113,6 +120,8 @@ class CallSites:
         while pending:
             site = pending.pop()
             for function in (*self.run_by(site), *self._run_unseen(site)):
+                if function in reached:  # and so is what is nested in it
+                    continue
                 for each in (function, *_nested(function)):
                     if each not in reached:
                         reached.add(each)
@@ -150,7 +159,10 @@ class CallSites:
         return self._callers.get(function, ())
 
     def paths_to(self, site: Site) -> list[Path]:
-        """The ways to a site, from the module or from functions that nothing of the file calls."""
+        """The ways to a site, from the module or from functions that nothing of the file calls.
+
+        Loops that only start processes are around none of what these do.
+        """
         found: list[Path] = []
         pending: list[tuple[Site, ...]] = [(site,)]
         while pending and len(found) < _MAX_PATHS:
@@ -158,6 +170,9 @@ class CallSites:
             function = way[0].function
             above = [] if function is None else self._callers.get(function, [])
             above = [s for s in above if all(s.function is not w.function for w in way)]
+            if any(each.node in self._started for each in way):
+                above = [s._replace(loops=()) for s in above]
+            above = [s._replace(loops=()) if s.node in self._started else s for s in above]
             if not above or len(way) >= _MAX_DEPTH:
                 found.append(Path(way))
             pending += [(each, *way) for each in reversed(above)]
@@ -226,7 +241,9 @@ class CallSites:
         elif called.attr not in _OF_EVERY_OBJECT and len(owners) == 1 and not meant:
             yield from (f for _, f in owners if _is_near(site, f, program))
         elif not meant and all(isinstance(v, Anything) for v in resolve(called.value, site.scope)):
-            near = [(owner, f) for owner, f in owners if _is_near(site, f, program) and _trains(f)]
+            near = [
+                (owner, f) for owner, f in owners if _is_near(site, f, program) and self._trains(f)
+            ]
             if len(near) == 1 and self._is_like(called, site, near[0][0]):
                 yield near[0][1]
 
@@ -236,13 +253,18 @@ class CallSites:
         if around not in self._used:
             self._used[around] = _attributes_used(around)
         used = self._used[around].get(ast.unparse(called.value), set())
-        has = {
-            name
-            for base in self.program.bases(owner)
-            for node in nodes_below(base)
-            if (name := getattr(node, "name", None) or getattr(node, "attr", None))
-        }
-        return len(used) > 1 and used <= has
+        if owner not in self._had:
+            below = (node for base in self.program.bases(owner) for node in nodes_below(base))
+            names = (getattr(n, "name", None) or getattr(n, "attr", None) for n in below)
+            self._had[owner] = {name for name in names if name}
+        return len(used) > 1 and used <= self._had[owner]
+
+    def _trains(self, function: Function) -> bool:
+        """Whether a method computes gradients itself."""
+        if function not in self._training:
+            below = (n for n in nodes_below(function) if isinstance(n, ast.Attribute))
+            self._training[function] = any(n.attr == "backward" for n in below)
+        return self._training[function]
 
     def _methods_of(
         self,
@@ -272,11 +294,6 @@ def _attributes_used(around: ast.AST) -> dict[str, set[str]]:
         if isinstance(node, ast.Attribute):
             used[ast.unparse(node.value)].add(node.attr)
     return used
-
-
-def _trains(function: Function) -> bool:
-    """Whether a method computes gradients itself."""
-    return any(isinstance(n, ast.Attribute) and n.attr == "backward" for n in nodes_below(function))
 
 
 def _nested(function: Function) -> Iterator[Function]:
@@ -309,6 +326,17 @@ def _definitions(program: Program) -> tuple[_Functions, _Methods]:
         inner = node if isinstance(node, (Function, ast.ClassDef)) else owner
         pending += [(child, inner) for child in children(node)]
     return functions, methods
+
+
+def _started(nodes: Iterable[ast.AST]) -> Iterator[ast.expr]:
+    """The functions that are started beside what starts them: `Process(target=work)`."""
+    for node in nodes:
+        if isinstance(node, ast.Call):
+            if last_name(node.func) in _STARTS:
+                yield from node.args[:1]
+                yield from (k.value for k in node.keywords if k.arg == "fn")
+            elif last_name(node.func) in _STARTS_WITH_TARGET:
+                yield from (k.value for k in node.keywords if k.arg == "target")
 
 
 def _sites(placed: Iterable[tuple[ast.AST, Place]]) -> Iterator[Site]:

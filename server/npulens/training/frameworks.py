@@ -11,7 +11,7 @@ from npulens.syntax.meanings import (
     resolve,
     resolve_name,
 )
-from npulens.syntax.scopes import module_of
+from npulens.syntax.scopes import Scope, module_of
 from npulens.syntax.values import Name
 from npulens.training.call_sites import CallSites, Site
 
@@ -26,6 +26,8 @@ _TRAINERS = {
     "trl.DPOTrainer": ("transformers", "transformers"),
 }
 """The libraries of trainers, and the packages that have their callbacks."""
+_OF_TRANSFORMERS = ("transformers.", "trl.")
+_DERIVED = frozenset({"Trainer", "Seq2SeqTrainer", "SFTTrainer", "DPOTrainer"})
 _OF_FIT = frozenset({"train_dataloaders", "train_dataloader", "val_dataloaders", "datamodule"})
 """What only `fit` of Lightning is given."""
 _STARTS = {"lightning": "fit", "transformers": "train"}
@@ -54,7 +56,7 @@ def framework_runs(sites: CallSites) -> tuple[FrameworkRun, ...]:
         if not isinstance(function, ast.Attribute) or function.attr not in _STARTS.values():
             continue
         values = resolve(function.value, site.scope)
-        meant = {_framework(value) for value in values}
+        meant = {_framework(value, site.scope) for value in values}
         is_known = any(_is_object_of_class(value) for value in values)
         if not any(meant) and not is_known and function.attr == _STARTS["lightning"]:
             meant = {_of_lightning(call, function.value, site)}
@@ -89,12 +91,14 @@ def _is_object_of_class(value: Value) -> bool:
     return isinstance(value, Instance) and value.name.rpartition(".")[2][:1].isupper()
 
 
-def _framework(value: Value) -> tuple[str, str] | None:
+def _framework(value: Value, scope: Scope) -> tuple[str, str] | None:
     """The library of a trainer; a class of the file that is derived from one is one, too."""
     if isinstance(value, Instance):
         return _TRAINERS.get(value.name)
     if isinstance(value, LocalInstance):
-        bases = {(base.path or (base.root,))[-1] for base in value.definition.bases}
-        if not bases.isdisjoint({"Trainer", "Seq2SeqTrainer", "SFTTrainer", "DPOTrainer"}):
-            return ("transformers", "transformers")
+        for base in value.definition.bases:
+            for above in resolve_name(base, scope, None):
+                if isinstance(above, Qualified) and above.name.startswith(_OF_TRANSFORMERS):
+                    found = (base.path or (base.root,))[-1]
+                    return ("transformers", "transformers") if found in _DERIVED else None
     return None

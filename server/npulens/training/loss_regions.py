@@ -100,6 +100,7 @@ def _in_function(site: Site, needed: set[str], barriers: frozenset[ast.expr]) ->
         before = block[: block.index(chain[depth])]
         found = _slice(before, wanted, site.scope, barriers)
         if found is not None:
+            _require_begun(found, before, needed)
             _require_whole(found, wanted, site)
             return found
         if isinstance(owner, (ast.For, ast.AsyncFor, ast.While)) and owner in site.loops:
@@ -129,6 +130,17 @@ def _slice(
     if first is None or last is None:
         return None
     return LossRegion(tuple(before[first : last + 1]), scope)
+
+
+def _require_begun(found: LossRegion, before: Sequence[ast.stmt], needed: set[str]) -> None:
+    """See that a loss to which something is added was not computed above what goes backward."""
+    parts = [node for statement in found.statements for node in nodes_below(statement)]
+    added = {ast.unparse(n.target) for n in parts if isinstance(n, ast.AugAssign)} & needed
+    made = {ast.unparse(t) for n in parts if isinstance(n, ast.Assign) for t in n.targets}
+    for statement in before[: before.index(found.statements[0])]:
+        is_made = isinstance(statement, ast.Assign) and computes(statement, found.scope)
+        if is_made and not (added - made).isdisjoint(assigned_names(statement)):
+            raise UnclearLossError(statement.lineno)
 
 
 def _require_whole(found: LossRegion, wanted: set[str], site: Site) -> None:

@@ -2,7 +2,7 @@
 
 import ast
 import builtins
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from npulens.syntax.meanings import Instance, resolve
@@ -22,16 +22,16 @@ _SHARED = (ast.ClassDef, ast.Module)
 """What has variables that all its functions know."""
 
 
-def optimizer_names(sites: CallSites) -> frozenset[str]:
-    """What the optimizers of a file are called that it makes, of one model or of several."""
-    found = set()
+def optimizers_made(sites: CallSites) -> dict[ast.expr, set[str]]:
+    """What makes the optimizers of a file, of one model or of several, and what each is called."""
+    found: dict[ast.expr, set[str]] = {}
     for site, call in sites.calls():
         statement = site.statement
         if isinstance(statement, ast.Assign) and statement.value is call:
             made = [v.name for v in resolve(call, site.scope) if isinstance(v, Instance)]
             if any(".optim." in name and _is_class(name) for name in made):
-                found |= {ast.unparse(target) for target in statement.targets}
-    return frozenset(found)
+                found[call] = {ast.unparse(target) for target in statement.targets}
+    return found
 
 
 class MadeOptimizer(NamedTuple):
@@ -65,9 +65,43 @@ def made_optimizers(training: TrainingScript, flow: Flow) -> tuple[MadeOptimizer
         if target is not None and models:
             found.append(MadeOptimizer(statement, site, target, models))
     makers = {each.site.function for each in found} - {None}
-    return tuple(
+    found = [
         each for each in found if makers.isdisjoint(training.sites.run_by(each.site))
-    )  # not where a function is called that has one of the others
+    ]  # not where a function is called that has one of the others
+    return tuple(_without_wrapped(found, flow))
+
+
+def _without_wrapped(found: Sequence[MadeOptimizer], flow: Flow) -> Iterator[MadeOptimizer]:
+    """Each optimizer once, where it is given to a call and named anew.
+
+    `model, optimizer = accelerator.prepare(model, optimizer)` makes no second optimizer; in another
+    function it is what the steps have.
+    """
+    wrapped = {w: made for w in found for made in found if made is not w and _wraps(w, made, flow)}
+    kept = {w: made for w, made in wrapped.items() if w.site.function is not made.site.function}
+    for each in found:
+        if each in kept:
+            given = {ast.unparse(argument) for argument in _arguments(each)}
+            own = kept[each].models
+            yield each._replace(models=own) if given.issuperset(own) else each
+        elif each not in wrapped and each not in kept.values():
+            yield each
+
+
+def _wraps(wrapping: MadeOptimizer, made: MadeOptimizer, flow: Flow) -> bool:
+    """Whether a call that returns an optimizer is given one."""
+    return any(
+        value.node is made.site.node
+        for argument in _arguments(wrapping)
+        if isinstance(argument, (ast.Name, ast.Attribute))
+        and ast.unparse(argument) == ast.unparse(wrapping.optimizer)
+        for value in flow.origins(argument)
+    )
+
+
+def _arguments(made: MadeOptimizer) -> list[ast.expr]:
+    call = made.site.node
+    return [*call.args, *(k.value for k in call.keywords)] if isinstance(call, ast.Call) else []
 
 
 def _is_builtin(call: ast.Call) -> bool:
@@ -178,6 +212,7 @@ def _given_models(
         if variable is not None and any(
             isinstance(other.func, ast.Attribute)
             and other.func.attr in _OF_MODULES
+            and len(other.args) <= 1  # `experiment.eval(model, loader)` is of no module
             and flow.variable(other.func.value) == variable
             for _, other in training.sites.calls()
         ):

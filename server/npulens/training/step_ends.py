@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from npulens.training.call_sites import CallSites, Loop
 from npulens.training.step_loops import StepLoop
@@ -10,18 +11,41 @@ _BELONGS = frozenset({"step", "update", "zero_grad", "step_update"})
 """Calls behind an update that are part of it: of a scaler, a schedule, an average of weights."""
 
 
-def step_end(step: StepLoop, sites: CallSites) -> ast.stmt:
-    """The statement behind which a step is over.
+def step_ends(step: StepLoop, sites: CallSites) -> list[ast.stmt]:
+    """The statements behind which a step is over: one for all updates, or one in each arm.
 
     If updates are made under a condition, it is in the block that the condition guards.
     """
-    chains = _chains(step, sites)
-    block: Sequence[ast.stmt] = step.loop.body
+    return _ends(_chains(step, sites), step.loop.body).statements
+
+
+class _Ends(NamedTuple):
+    """Where the step is over in a block, and whether that is so however the block is run."""
+
+    statements: list[ast.stmt]
+    is_always: bool
+
+
+def _ends(chains: Sequence[tuple[ast.stmt, ...]], block: Sequence[ast.stmt]) -> _Ends:
     depth = 0
+    is_always = True
     while (inner := _only_block([c[depth] for c in chains], chains, depth)) is not None:
         block = inner
+        is_always &= not isinstance(chains[0][depth], ast.If)
         depth += 1
-    return _with_what_belongs(_latest([chain[depth] for chain in chains]), block)
+    last = _latest([chain[depth] for chain in chains])
+    of_last = [chain[depth:] for chain in chains if chain[depth] is last]
+    if isinstance(last, ast.If) and len(of_last) == len(chains):
+        arms = [_of_arm(of_last, arm) for arm in (last.body, last.orelse)]
+        if not all(each.is_always for each in arms):
+            return _Ends([end for each in arms for end in each.statements], is_always=False)
+    return _Ends([_with_what_belongs(last, block)], is_always)
+
+
+def _of_arm(chains: Sequence[tuple[ast.stmt, ...]], arm: Sequence[ast.stmt]) -> _Ends:
+    """The ends in one arm of a condition."""
+    own = [chain[1:] for chain in chains if len(chain) > 1 and chain[1] in arm]
+    return _ends(own, arm) if own else _Ends([], is_always=False)
 
 
 def closing(step: StepLoop, sites: CallSites, block: Sequence[ast.stmt]) -> ast.stmt:

@@ -3,6 +3,7 @@
 import ast
 from collections import defaultdict
 from collections.abc import Container, Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from npulens.training.call_sites import CallSites, Loop, Path
@@ -38,7 +39,8 @@ def step_loops(
 
     A step is what ends with an update of weights. So the loop of a step is the innermost one around
     an update in which gradients are computed, unless a loop around it has a step of its own, as the
-    critic of a GAN is updated several times in each step of its generator.
+    critic of a GAN is updated several times in each step of its generator. Where a turn of the loop
+    around makes either its own step or those of the inner loop, both are such loops.
     """
     going_back = [(b, path) for b in backwards for path in sites.paths_to(b.site)]
     with_gradients: dict[Loop, dict[int, Backward]] = defaultdict(dict)
@@ -58,7 +60,11 @@ def step_loops(
         is_rest = (start, loops) not in own
         if is_rest and any(s is start and _is_within(each, loops) for s, each in steps):
             continue  # behind the loop of the steps: the rest of accumulated gradients
-        outer = (loops[:n] for n in range(1, len(loops)) if (start, loops[:n]) in steps)
+        outer = (
+            loops[:n]
+            for n in range(1, len(loops))
+            if (start, loops[:n]) in steps and not _is_other_arm(path, loops[:n], trimmed)
+        )
         loop = next(outer, loops)[-1]
         loop = together.get(loop, loop)
         ways[loop][path] = None
@@ -68,11 +74,48 @@ def step_loops(
             loop,
             tuple(paths),
             tuple(of_loop[loop].values()),
-            tuple(with_gradients[loop].values()),
+            tuple(b for b in with_gradients[loop].values() if _is_of(loop, b, going_back, ways)),
         )
         for loop, paths in ways.items()
     ]
     return tuple(sorted(found, key=lambda each: each.loop.lineno))
+
+
+def _is_other_arm(
+    path: Path,
+    outer: tuple[Loop, ...],
+    trimmed: Sequence[tuple[Update, Path, tuple[Loop, ...]]],
+) -> bool:
+    """Whether a way is in another arm of a condition than all steps that a loop makes itself."""
+    arms = _arms(path, outer[-1])
+    return all(
+        any(arms.get(each, arm) != arm for each, arm in _arms(other, outer[-1]).items())
+        for _, other, loops in trimmed
+        if loops == outer
+    )
+
+
+def _arms(path: Path, loop: Loop) -> dict[ast.If, bool]:
+    """The conditions around a way in a loop, each with whether it is in their first arm."""
+    found: dict[ast.If, bool] = {}
+    for site in path.sites:
+        if loop in site.loops:
+            inner = site.statements[site.statements.index(loop) :]
+            for around, statement in pairwise(inner):
+                if isinstance(around, ast.If):
+                    found[around] = statement in around.body
+    return found
+
+
+def _is_of(
+    loop: Loop,
+    backward: Backward,
+    going_back: Sequence[tuple[Backward, Path]],
+    loops: Container[Loop],
+) -> bool:
+    """Whether gradients are computed in a loop and in no other loop of steps in it."""
+    ways = [path.loops for each, path in going_back if each is backward and loop in path.loops]
+    return any(all(each not in loops for each in way[way.index(loop) + 1 :]) for way in ways)
 
 
 def _trimmed(

@@ -11,6 +11,8 @@ from npulens.training.call_sites import CallSites, Site
 _BACKWARD = frozenset({"backward", "manual_backward"})
 _STEPS = frozenset({"step", "optimizer_step", "step_and_update_lr"})
 """What updates weights; the last one is that of wrappers that set the learning rate as well."""
+_GIVEN_OPTIMIZERS = frozenset({"optimize"})
+"""Methods of trainers that update weights with the optimizer that they are given."""
 _OTHER_STEPPERS = ("sched", "scaler", "prof", "env", "logger", "timer", "progress", "ema")
 """What has a `step()` of its own that updates no weights."""
 
@@ -87,6 +89,9 @@ def updates(sites: CallSites) -> Iterator[Update]:
             if _is_optimizer(function.value, site.scope, reset) and _takes_no_other(call):
                 yield Update(site, function.value, None)
             elif call.args and _is_optimizer(call.args[0], site.scope, reset):
+                yield Update(site, call.args[0], function.value)
+        elif isinstance(function, ast.Attribute) and function.attr in _GIVEN_OPTIMIZERS:
+            if len(call.args) == 1 and _is_optimizer(call.args[0], site.scope, reset):
                 yield Update(site, call.args[0], function.value)
         elif "scaler" in _last(function).lower():
             given = [a for a in call.args if _is_optimizer(a, site.scope, reset)]

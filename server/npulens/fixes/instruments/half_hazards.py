@@ -38,6 +38,11 @@ _SPECTROGRAMS = re.compile(
     r"torch(?:audio|librosa)\.(?:\w+\.)?\w*(?:[Ss]pectrogram|LogmelFilterBank|MFCC|mfcc|Mel\w*)"
 )
 """What leaves the range of half precision, with logarithms of nearly nothing."""
+_SPECTRUM = re.compile(
+    r"(?i)(?:^|_)(?:log_?)?(?:mel|spec(?:trum|trogram)?|stft|fbank|mfcc)(?:_|$|spec)"
+)
+"""What a function is called that makes a spectrum, where nobody knows it."""
+_LOGARITHMS = ("log", "log2", "log10")
 _REFUSING = frozenset({"BCELoss", "binary_cross_entropy"})
 _TO_FLOAT32 = ("float", "double")
 _POSITIONS = ("tensor", "where", "nonzero", "BoolTensor", "LongTensor")
@@ -169,6 +174,8 @@ class HalfHazards:
                 yield Hazard("instrument.refuses-autocast-elsewhere", node.func)
             elif any(_SPECTROGRAMS.fullmatch(name) for name in self._flow.library_names(node.func)):
                 yield Hazard("instrument.not-in-half", node.func)
+            elif _is_called(node, *_LOGARITHMS) and (made := _spectrum(node)) is not None:
+                yield Hazard("instrument.not-in-half", made)
 
     def _called(
         self, call: ast.Call, assigned: _Assigned, function: Function | None
@@ -305,6 +312,15 @@ class HalfHazards:
                     node, ast.Call
                 ) and "torch.autograd.grad" in self._flow.library_names(node.func):
                     yield Hazard("instrument.gradients-elsewhere", node.func)
+
+
+def _spectrum(logarithm: ast.Call) -> ast.expr | None:
+    """What makes the spectrum of `mel(x).log()` and `torch.log(spectrogram(x))`."""
+    given = logarithm.args[:1] or [getattr(logarithm.func, "value", logarithm)]
+    for node in nodes_below(given[0]):
+        if isinstance(node, ast.Call) and _SPECTRUM.search(last_name(node.func)):
+            return node.func
+    return None
 
 
 def _is_called(node: ast.AST, *names: str) -> bool:

@@ -47,7 +47,11 @@ OF_TENSORS = IN_FLOAT32 | {
     *("t", "std", "var", "chunk", "split", "unbind", "topk", "sort", "sqrt", "square", "view_as"),
 }
 """Methods of tensors: their result is of the type of the tensor, but for those in float32."""
-_ARRAYS = frozenset({"numpy", "sklearn", "skimage", "scipy", "cv2", "pandas", "math", "random"})
+_OF_HOST = frozenset(
+    {"numpy", "sklearn", "skimage", "scipy", "cv2", "pandas", "math", "random", "PIL", "imageio"}
+    | {"librosa", "soundfile", "h5py", "json", "os", "pickle", "time"}
+)
+"""What works on the host, with no tensors."""
 _BUILTINS = frozenset(
     {"len", "int", "float", "str", "bool", "range", "isinstance", "type", "print"}
 )
@@ -88,6 +92,7 @@ class HalfValues:
         self._casts = is_cast
         self.is_cast = False
         self.names = set(names)
+        self._host: set[str] = set()
 
     def come_to(self, statement: ast.stmt) -> None:
         """Go on to a statement."""
@@ -119,6 +124,23 @@ class HalfValues:
                 self._store(each, is_half=is_half)
         else:
             self._store(target, is_half=self.is_half(value))
+            if self._is_of_host(value):
+                self._host.update(names_of(target)[:1])
+            else:
+                self._host.difference_update(names_of(target)[:1])
+
+    def _is_of_host(self, node: ast.expr) -> bool:
+        """Whether an expression is an image or the like, and no tensor."""
+        while isinstance(node, (ast.Call, ast.Subscript)):
+            if isinstance(node, ast.Subscript):
+                node = node.value
+                continue
+            if any(name.partition(".")[0] in _OF_HOST for name in self._meanings(node.func)):
+                return True
+            if not isinstance(node.func, ast.Attribute):
+                return False
+            node = node.func.value
+        return not self._host.isdisjoint(names_of(node)[:1])
 
     def _store(self, target: ast.expr, *, is_half: bool) -> None:
         if isinstance(target, (ast.Tuple, ast.List)):
@@ -191,7 +213,7 @@ class HalfValues:
         names = self._meanings(function)
         roots = {name.partition(".")[0] for name in names}
         last = names[0].rpartition(".")[2] if names else last_name(function)
-        if roots & _ARRAYS or _LOSS.search(last):
+        if _LOSS.search(last) or self._is_of_host(node):
             return False
         if isinstance(function, ast.Attribute) and not names and attribute in OF_TENSORS:
             is_half = self.is_half(function.value)

@@ -93,7 +93,7 @@ def _worked_out(
         filled = replace(filled, imports=precision.imports() + filled.imports)
         changes += precision.edits()
         more += precision.insertions()
-    insertions = [*_insertions(filled, script, training, above), *more]
+    insertions = [*_insertions(filled, script, training, find, above), *more]
     edits = (*edits_of(script.lines, insertions, instrument.name), *changes)
     script_tree(apply_edits(text, edits))
     return edits
@@ -121,6 +121,7 @@ def _insertions(
     instrument: Instrument,
     script: Script,
     training: TrainingScript,
+    find: FindModule | None,
     above: FindPrograms | None,
 ) -> Iterator[Insertion]:
     """All lines of an instrument, at their places."""
@@ -137,7 +138,7 @@ def _insertions(
         ends = instrument.step_end, instrument.turn_end
         yield from in_steps(training, lines, instrument.step_begin, *ends)
     if instrument.prepared:
-        yield from prepared_lines(instrument, training, lines, above)
+        yield from prepared_lines(instrument, training, lines, above, find)
     if instrument.top:
         yield at_top(tree, lines, instrument.top)
     if imports:

@@ -8,7 +8,7 @@ from npulens.syntax.bindings import Function, with_defaults
 from npulens.syntax.values import is_none
 from npulens.syntax.walking import nodes_below
 from npulens.training.call_sites import Loop, Site
-from npulens.training.flow import Flow
+from npulens.training.flow import Flow, Variable
 from npulens.training.made_optimizers import MadeOptimizer, name_here
 from npulens.training.training_script import TrainingScript
 
@@ -42,25 +42,46 @@ class LoopPlace(NamedTuple):
         names = {self.model, self.optimizer}
         return any(changes(each, names, flow) for each in above if self.loop is not each)
 
+    def has(self, models: Sequence[str], flow: Flow) -> bool:
+        """Whether the model is the only one of those that another function calls so."""
+        if tuple(models) == (self.model,):
+            return True
+        return len(models) == 1 and _given_as(self.model, self.site, flow) == set(models)
+
+
+def _given_as(name: str | None, site: Site, flow: Flow) -> set[str]:
+    """What calls give for a parameter of the function of a place, if they call it otherwise."""
+    if name is None or site.function is None or not name.isidentifier():
+        return set()
+    variable = Variable(site.function, name)
+    given = flow.given(variable) if flow.is_parameter(variable) else []
+    return {ast.unparse(each) for each in given} - {name}
+
 
 def loop_place(
     training: TrainingScript, flow: Flow, made: Sequence[MadeOptimizer]
 ) -> LoopPlace | None:
     """The place before the loops, if one model with one optimizer is known there.
 
-    A loop over the batches alone may be run once for each epoch, by another file.
+    A loop over the batches alone may be run once for each epoch, by another file. Loops that make
+    the optimizer in each turn, as for the parts of a cross-validation, are not those of training.
     """
     if len(training.steps) != 1:
         return None
     step = training.steps[0]
     way = step.ways[0]
-    loop = way.loops[0]
+    around = {each for one in made for each in one.site.loops}
+    loop = next((each for each in way.loops if each not in around), None)
+    if loop is None:
+        return None
     site = next(each for each in way.sites if loop in each.loops)
-    if (loop is step.loop and way.start is not None) or len(site.loops) > len(way.loops):
+    is_outermost = loop is way.loops[0]
+    if is_outermost and loop is step.loop and way.start is not None:
         return None
     optimizers = {name_here(each.optimizer, site, flow) for each in step.updates}
     models = _own_models(made, site, flow)
     models = models or {name_here(each, site, flow) for each in _trained(training)}
+    models -= {text for each in models - {None} for text in _given_as(each, site, flow)}
     optimizer, model = optimizers.pop(), models.pop() if models else None
     if optimizers or models or optimizer is None or model is None:
         return None

@@ -49,7 +49,7 @@ def _unscaled(script: Script, events: Sequence[Event], scaler: str) -> Iterator[
     """`scaler.unscale_(optimizer)` before the gradients of a step are clipped."""
     every = list(dict.fromkeys(script.source(e.optimizer) for e in events if isinstance(e, Update)))
     for run in _between_backwards(events):
-        clips = [each.site for each in run if isinstance(each, Clip)]
+        clips = [e.site for e in run if isinstance(e, Clip) and not _is_late(e, events)]
         stepped = [e for e in run if isinstance(e, Update)]
         _require_one_step(script, stepped)
         if not clips:
@@ -60,9 +60,23 @@ def _unscaled(script: Script, events: Sequence[Event], scaler: str) -> Iterator[
         if not optimizers or first is None:
             raise UnclearError(clips[0].node.lineno, "instrument.clips-for-several")
         for each in stepped:
-            _require_step_with_clip(each, clips)
+            _require_step_with_clip(script, each, clips)
         lines = tuple(f"{scaler}.unscale_({optimizer})" for optimizer in optimizers)
         yield before(script.lines, first, lines, order=3)
+
+
+def _is_late(clip: Clip, events: Sequence[Event]) -> bool:
+    """Whether gradients are clipped that no step takes: behind it, or before they are computed.
+
+    Those that are there were unscaled by the step before.
+    """
+    own = [e for e in events if e.site.function is clip.site.function and not isinstance(e, Clip)]
+    line = clip.site.node.lineno
+    above = [each for each in own if each.site.node.lineno < line]
+    below = [each for each in own if each.site.node.lineno > line]
+    is_computed = bool(above) and isinstance(above[-1], Backward)
+    is_taken = bool(below) and isinstance(below[0], Update)
+    return bool(own) and not is_computed and not is_taken
 
 
 def _between_backwards(events: Sequence[Event]) -> Iterator[list[Event]]:
@@ -88,11 +102,13 @@ def _require_one_step(script: Script, stepped: Sequence[Update]) -> None:
                 raise UnclearError(second.site.node.lineno, "instrument.stepped-twice")
 
 
-def _require_step_with_clip(update: Update, clips: Sequence[Site]) -> None:
+def _require_step_with_clip(script: Script, update: Update, clips: Sequence[Site]) -> None:
     """See that no turn clips without a step: a scaler unscales once for each step."""
     for clip in clips:
         if clip.function is not update.site.function:
             continue
+        if _leaves_between(script, clip.statement, update.site.statement):
+            raise UnclearError(clip.node.lineno, "instrument.clips-without-step")
         conditions = (s for s in update.site.statements[:-1] if isinstance(s, ast.If))
         if any(each not in clip.statements for each in conditions):
             raise UnclearError(clip.node.lineno, "instrument.clips-without-step")

@@ -12,10 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from npulens.catalog.model import Edit
 from npulens.fixes.instruments.bfloat16_arrays import ArraySearch
 from npulens.fixes.instruments.half_hazards import HalfHazards
+from npulens.fixes.instruments.host_scripts import stays_on_host, takes_of_host
 from npulens.fixes.instruments.insertion import Insertion, before, behind
 from npulens.fixes.instruments.loss_scaling import scaler_lines
 from npulens.fixes.instruments.marks import marked, replaced_line
 from npulens.fixes.instruments.region_start import RegionStart
+from npulens.fixes.instruments.wrapped_optimizers import path_to_optimizer
 from npulens.fixes.scripts import Script, UnclearError
 from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import Qualified, resolve_name
@@ -48,7 +50,6 @@ _IMPORTS = re.compile(
     r"^[ \t]*(?:from[ \t]+[\w.]+[ \t]+)?import[ \t]+(?:\([^)]*\)|[^\n]*)", re.MULTILINE
 )
 """Statements that import something."""
-_DEVICES = re.compile(r"cuda|npu|gpu|accelerat|fabric|deepspeed|xpu|\bmps\b|\brank")
 _SETS_GRADIENTS = re.compile(
     r"\.grad\s*=(?!=|\s*(?:None\b|torch\.zeros|[\w.\[\]]+\.grad\b))"  # none, or what it was
 )
@@ -105,7 +106,10 @@ class MixedPrecision:
         self._turns = turns(training)
         self._start = RegionStart(training.sites)
         strings = comments_and_strings(script.lines.text)
-        self._long_strings = [span for span in strings if "\n" in text[slice(*span)]]
+        unused = {script.lines.span(node).start for node in _unused_strings(script.tree)}
+        self._long_strings = [
+            span for span in strings if "\n" in text[slice(*span)] and span.start not in unused
+        ]
 
     def imports(self) -> tuple[str, ...]:
         """The import of torch, where the module has no such name."""
@@ -146,14 +150,26 @@ class MixedPrecision:
             flow = Flow(training.sites.program, training.sites)
         else:
             program = Program(start, self._find)
-            if _stays_on_host(program):
+            if stays_on_host(program) or any(takes_of_host(program, each) for each in regions):
                 raise UnclearError(regions[0].statements[0].lineno, "instrument.on-host")
             training, flow = read_program(program)
+        if self._dtype == "float16":
+            self._require_no_wrapper(flow)
         loops = [turn.around for turn in self._turns]
         HalfHazards(training, flow, self._dtype, start).require_none(regions, loops)
         for larger in () if self._above is None else self._above(start):
             training, flow = read_program(larger)
             HalfHazards(training, flow, self._dtype, start).require_none(regions, loops)
+
+    def _require_no_wrapper(self, flow: Flow) -> None:
+        """See that a scaler is given optimizers, and no wrappers of them."""
+        try:
+            path = path_to_optimizer(self._training, flow, None)
+        except UnclearError as unclear:
+            raise UnclearError(unclear.line, "instrument.step-of-wrapper") from unclear
+        if path:
+            line = self._turns[0].updates[0].site.node.lineno
+            raise UnclearError(line, "instrument.step-of-wrapper")
 
     def _joined(self, regions: Mapping[ast.stmt, LossRegion]) -> dict[ast.stmt, LossRegion]:
         """Regions of one block that overlap, as one: nothing goes backward between."""
@@ -330,41 +346,14 @@ def _require_apart(regions: Sequence[LossRegion]) -> None:
         seen |= nodes
 
 
-def _stays_on_host(program: Program) -> bool:
-    """Whether no file of a program names a device but the host."""
-    for module in program.modules:
-        host = {
-            id(part)
-            for node in nodes_below(module.tree)
-            if isinstance(node, ast.Call) and ast.unparse(node) == "torch.device('cpu')"
-            for part in nodes_below(node)
-        }
-        for node in nodes_below(module.tree):
-            named = _named(node) if id(node) not in host else ""
-            if _DEVICES.search(named) or ("device" in named and not _is_host(node, module.tree)):
-                return False
-    return True
-
-
-def _named(node: ast.AST) -> str:
-    if isinstance(node, ast.Constant):
-        return node.value if isinstance(node.value, str) else ""
-    return str(getattr(node, "attr", getattr(node, "id", getattr(node, "arg", "")))).lower()
-
-
-def _is_host(node: ast.AST, tree: ast.Module) -> bool:
-    """Whether a name of a device is always that of the host."""
-    if isinstance(node, (ast.Constant, ast.keyword)):
-        return True
-    if not isinstance(node, ast.Name):
-        return False
-    values = [
-        each.value
-        for each in nodes_below(tree)
-        if isinstance(each, ast.Assign) and ast.unparse(each.targets[0]) == node.id
-    ]
-    hosts = ("torch.device('cpu')", "'cpu'")
-    return bool(values) and all(ast.unparse(value) in hosts for value in values)
+def _unused_strings(tree: ast.Module) -> Iterator[ast.expr]:
+    """Strings that stand for comments: statements of their own that document nothing."""
+    documents = (ast.Module, ast.ClassDef, Function)
+    first = {id(n.body[0]) for n in nodes_below(tree) if isinstance(n, documents) and n.body}
+    for node in nodes_below(tree):
+        is_string = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if is_string and isinstance(node, ast.Expr) and id(node) not in first:
+            yield node.value
 
 
 def _code_alone(text: str) -> str:

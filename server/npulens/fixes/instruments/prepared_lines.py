@@ -8,6 +8,7 @@ from npulens.fixes.instruments.insertion import Insertion, before, behind
 from npulens.fixes.instruments.instrument_model import Instrument, fill
 from npulens.fixes.instruments.loop_places import LoopPlace, changes, loop_place
 from npulens.fixes.instruments.script_places import loop_behind
+from npulens.fixes.instruments.wrapped_optimizers import path_to_optimizer
 from npulens.fixes.scripts import UnclearError
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
@@ -17,9 +18,9 @@ from npulens.training.flow import Flow, Value, Variable
 from npulens.training.made_optimizers import (
     MadeOptimizer,
     made_optimizers,
-    optimizer_names,
+    optimizers_made,
 )
-from npulens.training.program import FindPrograms
+from npulens.training.program import FindModule, FindPrograms
 from npulens.training.statement_blocks import block_with
 from npulens.training.training_script import TrainingScript
 from npulens.training.turns import turns
@@ -33,6 +34,7 @@ def prepared_lines(
     training: TrainingScript,
     lines: LineMap,
     above: FindPrograms | None = None,
+    find: FindModule | None = None,
 ) -> Iterator[Insertion]:
     """The lines before the training, or behind each statement that makes the optimizer.
 
@@ -47,11 +49,14 @@ def prepared_lines(
         values = {"model": known.model, "optimizer": known.optimizer}
         loop, spot = known.loop, Spot(known.site, known.loop.lineno)
     else:
-        _require_one(made, training)
+        _require_one(made, training, flow)
         first = made[0]
         values = {"model": _written(instrument, first), "optimizer": ast.unparse(first.optimizer)}
         loop = loop_behind(training.steps, made)
-        spot = Spot(first.site, first.statement.lineno if loop is None else loop.lineno)
+        last = first.statement.end_lineno or first.statement.lineno
+        spot = Spot(first.site, last + 1 if loop is None else loop.lineno)
+    if any("{optimizer}" in line for line in instrument.prepared):
+        values["optimizer"] += path_to_optimizer(training, flow, find)
     if any("{accumulation}" in line for line in instrument.prepared):
         values["accumulation"] = _accumulation(training, spot, flow, above)
     filled = [fill(line, values) for line in instrument.prepared]
@@ -72,16 +77,19 @@ def _is_better(
     """
     if not made:
         return True
-    if len(made) > 1 or ast.unparse(made[0].optimizer) != known.optimizer:
+    stepped = (update.optimizer for step in training.steps for update in step.updates)
+    steps = {value.node for each in stepped for value in flow.origins(each)}
+    if len(made) > 1 or made[0].site.node not in steps:
         return False
     function = made[0].site.function
-    if function is None or function is known.site.function or made[0].models != (known.model,):
+    if function is known.site.function or not known.has(made[0].models, flow):
         return False
-    callers = {site.function for site in training.sites.callers(function)}
-    return len(callers) > 1 or known.is_changed_before(flow)
+    if known.is_changed_before(flow):
+        return True
+    return function is not None and len({s.function for s in training.sites.callers(function)}) > 1
 
 
-def _require_one(made: Sequence[MadeOptimizer], training: TrainingScript) -> None:
+def _require_one(made: Sequence[MadeOptimizer], training: TrainingScript, flow: Flow) -> None:
     """See that one optimizer is made, of models that have a name.
 
     Raises:
@@ -96,7 +104,10 @@ def _require_one(made: Sequence[MadeOptimizer], training: TrainingScript) -> Non
         line = training.updates[0].site.node.lineno if training.updates else 1
         raise UnclearError(line, "instrument.no-optimizer")
     first = made[0]
-    if not optimizer_names(training.sites) <= {ast.unparse(first.optimizer)}:
+    same = {value.node for value in flow.origins(first.optimizer)}
+    every = optimizers_made(training.sites)
+    others = {name for call, names in every.items() if call not in same for name in names}
+    if not others <= {ast.unparse(first.optimizer)}:
         raise UnclearError(first.statement.lineno, "instrument.several-optimizers")
     for each in made[1:]:
         is_same = ast.unparse(each.optimizer) == ast.unparse(first.optimizer)
@@ -143,6 +154,9 @@ def _accumulation(
 
 def _here(number: ast.expr, spot: Spot, flow: Flow, depth: int = 0) -> str:
     """A number, a name or a setting, as the function of a call has it; empty if it does not."""
+    if isinstance(number, ast.Call) and isinstance(number.func, ast.Attribute):
+        owner = _here(number.func.value, spot, flow, depth)
+        return f"{owner}.{number.func.attr}()" if owner else ""
     if isinstance(number, ast.Constant):
         return str(number.value) if isinstance(number.value, int) else ""
     root, is_plain = number, True

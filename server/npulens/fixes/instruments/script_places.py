@@ -10,7 +10,7 @@ from npulens.text.lines import LineMap
 from npulens.training.call_sites import Loop
 from npulens.training.made_optimizers import MadeOptimizer
 from npulens.training.step_blocks import behind_evaluation, step_block
-from npulens.training.step_ends import closing, step_end
+from npulens.training.step_ends import closing, step_ends
 from npulens.training.step_loops import StepLoop, own_exits
 from npulens.training.training_script import TrainingScript
 
@@ -115,7 +115,8 @@ def in_steps(
         if step.loop.body[0].lineno == step.loop.lineno:
             raise UnclearError(step.loop.lineno, "instrument.loop-in-one-line")
         if counted:
-            yield behind(lines, step_end(step, training.sites), counted, order=1)
+            for end in step_ends(step, training.sites):
+                yield behind(lines, end, counted, order=1)
         if begin or closed:
             yield from _in_turn(step, training, lines, begin, closed)
 
