@@ -18,7 +18,7 @@ from npulens.fused.rewriting import Place, Rewriter
 from npulens.graphs.definitions import FunctionHere
 from npulens.graphs.frames import Evaluated
 from npulens.graphs.functions import Evaluator
-from npulens.graphs.nodes import TUPLE, Node, stripped
+from npulens.graphs.nodes import TUPLE, Node, number, stripped
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
 
@@ -96,10 +96,12 @@ class Recognizer:
         chosen: list[Place] = []
         consumed: set[Node] = set()
         for root, place in sorted(found_at.items(), key=_order):
+            rule = place.match.pattern.rule
             makes_room = place.match.pattern.yields and any(
-                other.match.consumed <= place.match.consumed for other in chosen
+                other.match.pattern.rule == rule and other.match.consumed <= place.match.consumed
+                for other in chosen
             )
-            if root not in consumed and not makes_room:
+            if not _is_among(root, consumed) and not makes_room:
                 chosen.append(place)
                 consumed |= place.match.consumed
         return chosen
@@ -198,6 +200,12 @@ def _by_operator(sources: tuple[PatternSource, ...]) -> Mapping[str, Sequence[Pa
     for pattern in read_patterns(sources):
         found.setdefault(pattern.root.operator, []).append(pattern)
     return found
+
+
+def _is_among(root: Node, consumed: set[Node]) -> bool:
+    """Whether a value, or that of which it is the negative, belongs to a larger match."""
+    is_negative = root.operator == "multiply" and number(root.operands[0]) == -1
+    return root in consumed or (is_negative and root.operands[1] in consumed)
 
 
 def _order(match: tuple[Node, Place]) -> tuple[bool, int]:

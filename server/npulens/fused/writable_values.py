@@ -78,6 +78,8 @@ class Sources:
     def _composed(self, node: Node) -> str | None:
         """An expression put together anew."""
         template = _TEMPLATES.get(node.operator)
+        if node.operator == "reshape" and number(node.operands[1]) == -1:
+            template = "{}.reshape({})" if len(node.operands) == 2 else None
         if template is None or (
             node.operator in ("power", "unsqueeze") and number(node.operands[1]) is None
         ):
