@@ -6,7 +6,7 @@ from torch.nn import functional
 
 RULE = "NPU713"
 APPLICABILITY = "unsafe"
-WORDS = ("log_softmax", "LogSoftmax", "logsumexp", "log(", "NLLLoss")
+WORDS = ("log_softmax", "LogSoftmax", "logsumexp", "log(", "NLLLoss", "gather(")
 BESIDE = ("choice", "softmax or exponent")
 TRANSPARENT = ("contiguous",)
 CONDITIONS = {
@@ -25,7 +25,7 @@ CHECK = {
 TENSORS = {"logits": (6, 11), "target": ("int", 11, 6)}
 LAST = {"at": -1, "by": -1}
 EXAMPLES = [
-    TENSORS,
+    {**TENSORS, "classes": -1},
     {**TENSORS, "given_rows": 6, "last": 11},
     {**TENSORS, "columns": 1, "at": 1},
     {**TENSORS, "columns": -1, "at": -1},
@@ -37,19 +37,11 @@ EXAMPLES = [
 ]
 
 
-def pattern(logits, target):
-    return functional.nll_loss(functional.log_softmax(logits, dim=-1), target)
+def pattern(logits, target, classes):
+    return functional.nll_loss(functional.log_softmax(logits, dim=classes), target)
 
 
 def replacement(logits, target):
-    return torch_npu.npu_cross_entropy_loss(logits, target)[0].squeeze(0)
-
-
-def pattern_of_classes(logits, target):
-    return functional.nll_loss(functional.log_softmax(logits, dim=1), target)
-
-
-def replacement_of_classes(logits, target):
     return torch_npu.npu_cross_entropy_loss(logits, target)[0].squeeze(0)
 
 
@@ -62,16 +54,18 @@ def replacement_of_rows_given(logits, target):
     return torch_npu.npu_cross_entropy_loss(logits.flatten(0, -2), target)[0].squeeze(0)
 
 
-def pattern_sum(logits, target):
-    return functional.nll_loss(functional.log_softmax(logits, dim=-1), target, reduction="sum")
+def pattern_sum(logits, target, classes):
+    logarithms = functional.log_softmax(logits, dim=classes)
+    return functional.nll_loss(logarithms, target, reduction="sum")
 
 
 def replacement_sum(logits, target):
     return torch_npu.npu_cross_entropy_loss(logits, target, reduction="sum")[0].squeeze(0)
 
 
-def pattern_each(logits, target):
-    return functional.nll_loss(functional.log_softmax(logits, dim=-1), target, reduction="none")
+def pattern_each(logits, target, classes):
+    logarithms = functional.log_softmax(logits, dim=classes)
+    return functional.nll_loss(logarithms, target, reduction="none")
 
 
 def replacement_each(logits, target):

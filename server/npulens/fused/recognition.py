@@ -1,7 +1,7 @@
 """Finds what NPU operators can replace in one segment of a module."""
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from npulens.catalog.messages import message
@@ -75,9 +75,9 @@ class Recognizer:
         self._evaluator.focus(record.function)
         found_at: dict[Node, Place] = {}
         helped = self._results_of_own_calls(record)
+        own = {node for node, _, _ in record.places if self._is_call_of_own(node, record)}
         for node, value, statement in record.places:
-            if isinstance(node, ast.Call) and self._is_own_call(node, record):
-                continue  # the function that is called is looked at by itself
+            is_own = isinstance(node, ast.Call) and self._is_own_call(node, record)
             fitting = (
                 found
                 for found in self._matches(value, statement in record.without_gradient)
@@ -86,8 +86,10 @@ class Recognizer:
             )
             found = next(fitting, None)
             root = value if found is None else stripped(value, found.pattern.transparent)
-            if found is None or root in helped:
-                continue  # or the function that computes all of it is looked at by itself
+            if found is None:
+                continue
+            if (is_own or root in helped) and not _is_computed_here(found, root, record, own):
+                continue  # the function that computes all of it is looked at by itself
             keeps = found.pattern.keeps_types
             if root not in found_at or (not keeps and _ends_with_cast_back(value, found)):
                 rule = found.pattern.rule
@@ -114,6 +116,9 @@ class Recognizer:
                 parts = value.operands if value.operator == TUPLE else (value,)
                 results.update(stripped(part, {"cast", "contiguous"}) for part in parts)
         return results
+
+    def _is_call_of_own(self, node: ast.AST, record: Evaluated) -> bool:
+        return isinstance(node, ast.Call) and self._is_own_call(node, record)
 
     def _is_own_call(self, node: ast.Call, record: Evaluated) -> bool:
         """Whether a call is one of a function or method of this file, or of another module."""
@@ -200,6 +205,18 @@ def _by_operator(sources: tuple[PatternSource, ...]) -> Mapping[str, Sequence[Pa
     for pattern in read_patterns(sources):
         found.setdefault(pattern.root.operator, []).append(pattern)
     return found
+
+
+def _is_computed_here(
+    found: Match, root: Node, record: Evaluated, own: Collection[ast.AST]
+) -> bool:
+    """Whether a function computes some of a match itself, and gives it to one that does the rest."""
+    parts = {
+        part
+        for part in found.consumed - {root}
+        if part.operands and part.operator not in found.pattern.transparent
+    }
+    return any(value in parts and node not in own for node, value, _ in record.places)
 
 
 def _is_among(root: Node, consumed: set[Node]) -> bool:

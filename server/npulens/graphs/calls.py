@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from npulens.graphs.algebra import add, divide, multiply, negate, power, square_root, subtract
-from npulens.graphs.nodes import ATTRIBUTE, TUPLE, Graph, Node, is_constant, number, stripped
+from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, TUPLE, Graph, Node, is_constant, number, stripped
 from npulens.graphs.operators import WITHOUT_EFFECT, Signature, parameter_name
 from npulens.graphs.pairs import (
     complex_number,
@@ -14,7 +14,7 @@ from npulens.graphs.pairs import (
 )
 from npulens.graphs.permutations import transpose
 from npulens.graphs.products import batched, batched_with_sum
-from npulens.graphs.ranks import rank_of
+from npulens.graphs.ranks import know_rank, rank_of
 from npulens.graphs.tensor_views import floor_divide, unsqueeze
 
 
@@ -96,10 +96,27 @@ def _norm(graph: Graph, tensor: Node, order: Node, *over: Node) -> Node | None:
 
 def _softmax(graph: Graph, tensor: Node, dimension: Node) -> Node:
     """The last dimension is -1, where the code shows how many there are."""
-    position, rank = number(dimension), rank_of(tensor)
+    position, rank = number(dimension), rank_of(tensor) or _rank_of_scores(tensor, dimension)
     if position is not None and rank and position == rank - 1:
         dimension = graph.constant(-1)
     return graph.node("softmax", (_without_shift(graph, tensor, dimension), dimension))
+
+
+def _rank_of_scores(scores: Node, dimension: Node) -> int | None:
+    """Three, where `q.transpose(1, 2) @ k` is normalised along the last dimension there is then."""
+    if not is_constant(dimension, 2):
+        return None
+    if scores.operator == "multiply":
+        scores = next((part for part in scores.operands if part.operator == "matmul"), scores)
+    if scores.operator != "matmul":
+        return None
+    left, right = (stripped(operand, {"contiguous"}) for operand in scores.operands)
+    swapped = [number(operand) for operand in left.operands[1:]]
+    if left.operator != "transpose" or swapped != [1, 2] or right.operator == "transpose":
+        return None
+    for node in (left, right, *scores.operands):
+        know_rank(node, 3)
+    return 3
 
 
 def _without_shift(graph: Graph, tensor: Node, dimension: Node) -> Node:
@@ -116,6 +133,28 @@ def _squeezed(graph: Graph, tensor: Node, dimension: Node) -> Node | None:
         return None
     inner = graph.node("squeeze", (tensor.operands[1], dimension))
     return multiply(graph, tensor.operands[0], inner)
+
+
+def _likelihood(
+    graph: Graph,
+    logarithms: Node,
+    target: Node,
+    weight: Node,
+    averaged: Node,
+    ignored: Node,
+    reduced: Node,
+    reduction: Node,
+) -> Node | None:
+    """`size_average` and `reduce` say what `reduction` says today."""
+    if is_constant(averaged, None) and is_constant(reduced, None):
+        return None
+    if any(node.operator != CONSTANT for node in (averaged, reduced)):
+        return None
+    is_summed = is_constant(averaged, False)
+    name = "none" if is_constant(reduced, False) else "sum" if is_summed else "mean"
+    none = graph.constant(None)
+    operands = (logarithms, target, weight, none, ignored, none, graph.constant(name))
+    return graph.node("nll_loss", operands)
 
 
 def _mean(graph: Graph, tensor: Node, *over: Node) -> Node | None:
@@ -213,6 +252,7 @@ _FORMS: dict[str, Callable[..., Node | None]] = {
     "log": _logarithm,
     "squeeze": _squeezed,
     "mean": _mean,
+    "nll_loss": _likelihood,
     "tensor_split": _split_evenly,
     "cat": _joined,
     "stack": _stacked,

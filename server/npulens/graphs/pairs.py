@@ -82,14 +82,32 @@ def keeps_leading(tensor: Node, leading: Sequence[Node], end: int = -1) -> bool:
     if len(leading) < 2:
         return False
     own = tensor.operands[1:] if tensor.operator == "reshape" else ()
+    whole = _uncut(tensor)
+    rest = 0
     for position, size in enumerate(leading):
         if position < len(own) and size is own[position]:
             continue
-        if size.operator != "size" or not _is_same(size.operands[0], tensor):
+        if is_constant(size, -1) and rest == 0 and position > 0:
+            rest += 1
+            continue
+        if size.operator != "size" or not (
+            _is_same(size.operands[0], tensor) or _is_same(size.operands[0], whole)
+        ):
             return False
         if number(size.operands[1]) != position:
             return False
     return True
+
+
+def _uncut(tensor: Node) -> Node:
+    """What `x[..., :n]` was taken from, which has the same sizes but for the last."""
+    tensor = stripped(tensor, _SAME_SHAPE)
+    if tensor.operator == "index" and [n.operator for n in tensor.operands[1:]] == [
+        "ellipsis",
+        SLICE,
+    ]:
+        return tensor.operands[0]
+    return tensor
 
 
 def complex_pairs(graph: Graph, tensor: Node) -> Node | None:

@@ -6,6 +6,7 @@ from string import ascii_lowercase
 
 from npulens.graphs.nodes import CONSTANT, TUPLE, Graph, Node
 from npulens.graphs.pairs import flattened
+from npulens.graphs.permutations import permute
 
 
 def rearranged(
@@ -18,6 +19,9 @@ def rearranged(
     if not arrow:
         return None
     joined_before, joined_after = _last_two_joined(before), _last_two_joined(after)
+    order = _order(before.split(), after.split())
+    if order:
+        return permute(graph, tensor, [graph.constant(position) for position in order])
     parts = _parts_in_front(before.split(), after.split())
     if parts is not None:
         name, is_first = parts
@@ -60,6 +64,12 @@ def letters(graph: Graph, formula: Node) -> Node:
     short = dict(zip(names, ascii_lowercase, strict=False))
     recipe = re.sub(r"[A-Za-z_]\w*", lambda axis: short[axis[0]], formula.value)
     return graph.constant(recipe.replace(" ", ""))
+
+
+def _order(before: list[str], after: list[str]) -> list[int]:
+    """Where each dimension comes from, if nothing is done but to put them in another order."""
+    is_plain = all(name.isidentifier() for name in before) and len({*before}) == len(before) > 1
+    return [before.index(name) for name in after] if is_plain and {*before} == {*after} else []
 
 
 def _parts_in_front(before: list[str], after: list[str]) -> tuple[str, bool] | None:

@@ -63,7 +63,7 @@ class TensorOperations(Expressions):
         if column is not tensor and column.operator == "unsqueeze":
             places, inserted = column.operands
             is_row = places.operator == "reshape" and [number(s) for s in places.operands[1:]] == [-1]
-            if is_row and number(inserted) == 1 and number(tensor.operands[1]) in (1, -1):
+            if is_row and number(inserted) == 1:
                 return graph.node("squeeze", (tensor, graph.constant(1)))
         return graph.node("reshape", (tensor, graph.constant(-1)))
 
