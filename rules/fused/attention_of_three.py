@@ -160,9 +160,9 @@ def replacement_in_heads_if_given(q, k, v, given, heads, part, scale=1.0, p=0.0,
         "BSH",
         atten_mask=None
         if given is None
-        else torch.broadcast_to(
-            part, (q.shape[0] // heads, heads, q.shape[1], k.shape[1])
-        ).reshape(q.shape[0], 1, q.shape[1], k.shape[1]),
+        else torch.broadcast_to(part, (q.shape[0] // heads, heads, q.shape[1], k.shape[1])).reshape(
+            q.shape[0], 1, q.shape[1], k.shape[1]
+        ),
         scale=scale,
         keep_prob=1.0 - p if training else 1.0,
     )[0]

@@ -210,7 +210,7 @@ def _by_operator(sources: tuple[PatternSource, ...]) -> Mapping[str, Sequence[Pa
 def _is_computed_here(
     found: Match, root: Node, record: Evaluated, own: Collection[ast.AST]
 ) -> bool:
-    """Whether a function computes some of a match itself, and gives it to one that does the rest."""
+    """Whether a function computes some of a match itself, and another one the rest."""
     parts = {
         part
         for part in found.consumed - {root}

@@ -144,7 +144,7 @@ class Rewriter:
         kept = {s for s in _arguments_here(record, match) if _reaches(s, place.statement, body)}
         removed = needless_statements(record, place.node, match.consumed, kept=kept)
         more = needless_statements(record, place.node, match.consumed, moved, block)
-        parts = _parts_of(moved) - match.consumed
+        parts = _parts_of(moved)
         found = (
             self._replaced(replacement, place, self._choices(place, (removed, more), parts)),
             self._beside(replacement, place, more),
@@ -156,10 +156,14 @@ class Rewriter:
     ) -> Iterator[frozenset[ast.stmt]]:
         """What may go, the most first; in the end what makes parts of the arguments stays."""
         yield from found
-        if place.match.pattern.exclusive:
+        match = place.match
+        if match.pattern.exclusive:
             # It wants its parts for itself, so these have to go.
-            kept = _binders(self._record, parts)
-            yield needless_statements(self._record, place.node, place.match.consumed, kept=kept)
+            wanted = {part for part in match.consumed if part.operator in match.pattern.exclusive}
+            if not parts.isdisjoint(wanted):
+                return
+            kept = _binders(self._record, parts - match.consumed)
+            yield needless_statements(self._record, place.node, match.consumed, kept=kept)
         else:
             yield frozenset()
 

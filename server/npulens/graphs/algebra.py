@@ -42,7 +42,9 @@ def _log_softmax(graph: Graph, left: Node, right: Node) -> Node | None:
 
 def _negative_of(node: Node) -> Node | None:
     """The `x` of `-x`."""
-    return node.operands[1] if node.operator == "multiply" and number(node.operands[0]) == -1 else None
+    return (
+        node.operands[1] if node.operator == "multiply" and number(node.operands[0]) == -1 else None
+    )
 
 
 def _less_its_logsumexp(graph: Graph, node: Node, total: Node) -> Node | None:

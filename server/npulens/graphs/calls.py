@@ -3,7 +3,16 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from npulens.graphs.algebra import add, divide, multiply, negate, power, square_root, subtract
-from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, TUPLE, Graph, Node, is_constant, number, stripped
+from npulens.graphs.nodes import (
+    ATTRIBUTE,
+    CONSTANT,
+    TUPLE,
+    Graph,
+    Node,
+    is_constant,
+    number,
+    stripped,
+)
 from npulens.graphs.operators import WITHOUT_EFFECT, Signature, parameter_name
 from npulens.graphs.pairs import (
     complex_number,

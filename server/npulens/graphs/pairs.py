@@ -120,8 +120,20 @@ def complex_pairs(graph: Graph, tensor: Node) -> Node | None:
 
 
 def complex_number(graph: Graph, real: Node, imaginary: Node) -> Node | None:
-    """`torch.complex` of the even and the odd places of a tensor, or of its halves."""
-    (of, *place), (of_too, *place_too) = real.operands or (real,), imaginary.operands or (imaginary,)
+    """`torch.complex` of the even and the odd places of a tensor, or of its halves.
+
+    A cast of both is one of the result.
+    """
+    if (
+        real.operator == imaginary.operator == "cast"
+        and real.operands[1:] == imaginary.operands[1:]
+    ):
+        inner = complex_number(graph, real.operands[0], imaginary.operands[0])
+        return None if inner is None else graph.node("cast", (inner, *real.operands[1:]))
+    (of, *place), (of_too, *place_too) = (
+        real.operands or (real,),
+        imaginary.operands or (imaginary,),
+    )
     is_in_order = len(place) > 0 and is_constant(place[0], 0) and is_constant(place_too[0], 1)
     if real.operator != imaginary.operator or of is not of_too or not is_in_order:
         return None

@@ -62,7 +62,9 @@ class TensorOperations(Expressions):
         column = tensor.operands[2] if tensor.operator == "gather" else tensor
         if column is not tensor and column.operator == "unsqueeze":
             places, inserted = column.operands
-            is_row = places.operator == "reshape" and [number(s) for s in places.operands[1:]] == [-1]
+            is_row = places.operator == "reshape" and [number(s) for s in places.operands[1:]] == [
+                -1
+            ]
             if is_row and number(inserted) == 1:
                 return graph.node("squeeze", (tensor, graph.constant(1)))
         return graph.node("reshape", (tensor, graph.constant(-1)))
