@@ -47,7 +47,8 @@ scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, i
 cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None,
  reduction='mean', label_smoothing=0.0)
 glu(input, dim=-1)
-chunk(input, chunks, dim=0) tensor_split(input, sections, dim=0) split(input, split_size, dim=0) unbind(input, dim=0)
+chunk(input, chunks, dim=0) tensor_split(input, sections, dim=0)
+split(input, split_size, dim=0) unbind(input, dim=0)
 cat(tensors, dim=0) stack(tensors, dim=0)
 unsqueeze(input, dim) squeeze(input, dim=None) flatten(input, start_dim=0, end_dim=-1)
 unflatten(input, dim, sizes)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from npulens.graphs.nodes import CONSTANT, TABLE, TUPLE, Graph, Node, entry, is_constant, number
+from npulens.graphs.nodes import TABLE, TUPLE, Graph, Node, entry, is_constant, number
 from npulens.graphs.pairs import (
     SLICE,
     is_first,
