@@ -19,7 +19,7 @@ from npulens.catalog.model import Target
 pytestmark = pytest.mark.emulated
 
 FOLDER = Path(__file__).parent / "data" / "fused_styles"
-FILES = ("decoders.py", "gates.py", "layers.py", "turns.py", "vision.py")
+FILES = ("decoders.py", "gates.py", "layers.py", "spellings.py", "turns.py", "vision.py")
 """The others import libraries that are not installed for tests."""
 HEADS = (2, 4, 6, 16)
 TOKENS = (2, 6, 32)
@@ -113,6 +113,37 @@ EXAMPLES = {
     "NonLocal": Example([PIXELS], {"c": 32}),
     "NoMaskBaddbmm": Example([(8, 6, 16)] * 3, {"scale": 0.25}),
     "BatchedHeads": Example([TOKENS], {"d": 32, "heads": 4}),
+    "SingleHead": Example(
+        [TOKENS], {"n_embd": 32, "head_size": 16, "block_size": 8, "dropout": 0.0}
+    ),
+    "NormByMethods": Example([TOKENS], {"hidden_size": 32}),
+    "NormAndItself": Example([TOKENS], {"dim": 32}),
+    "NormBySums": Example([TOKENS], {"dim": 32}),
+    "NormByRootOfLength": OF_TOKENS,
+    "NormGivenToHelper": OF_TOKENS,
+    "GateOfEvenParts": Example([TOKENS], GATE),
+    "GateOfSums": Example([TOKENS], GATE),
+    "turn_by_one_table": Example([(2, 6, 4, 16), (9, 8, 2)]),
+    "TurnByOwnLength": Example([(6, 2, 4, 32)], {"d": 16}),
+    "TurnByNamedHalf": Example([HEADS, HEADS, ("int", 9, 6)], {"head_dim": 16}),
+    "turn_joined": OF_PAIRS,
+    "turn_as_complex": Example([HEADS, ("complex", 1, 1, 6, 8)]),
+    "turn_apart": Example([HEADS, HEADS, (1, 1, 6, 8), (1, 1, 6, 8)]),
+    "AttendByLengths": Example([TOKENS, ("int", 6, 2)], MODEL),
+    "AttendScaledTwice": Example([TOKENS], {"width": 32, "heads": 4}),
+    "SingleHeadOfLecture": Example([TOKENS], {"width": 32, "size": 16, "block": 8}),
+    "MaskedInHeads": Example([TOKENS, None, ("bool", 2, 1, 6)], {"d": 32, "h": 4}),
+    "SequenceFirst": Example([(6, 2, 32), ("bool", 2, 6)], {"d": 32, "h": 4}),
+    "attend_with_full_like": Example([HEADS, HEADS, HEADS, ("bool", 2, 1, 6, 6)]),
+    "Correspondence": Example([(2, 32, 6), (2, 32, 5), (2, 3, 5)]),
+    "GroupedByExpand": Example([TOKENS], {**MODEL, "groups": 2}),
+    "likelihood_of_rows": Example([(6, 11), ("int", 11, 6)]),
+    "likelihood_of_flat": Example([(2, 6, 11), ("int", 11, 2, 6)]),
+    "chosen_less_total": Example([(2, 6, 11), ("int", 11, 2, 6)]),
+    "logarithm_of_chosen": Example([(6, 11), ("int", 11, 6)]),
+    "focal": Example([(6, 11), ("int", 11, 6)]),
+    "picked_by_helper": Example([(2, 6, 11), ("int", 11, 2, 6)]),
+    "summed_as_before": Example([(6, 11), ("int", 11, 6)]),
     "LearnedQueries": Example([TOKENS], {**MODEL, "count": 3}),
 }
 

@@ -12,6 +12,7 @@ TRANSPARENT = ("cast", "contiguous")
 EXCLUSIVE = ("matmul", "softmax", "dropout", "masked_fill")
 CONDITIONS = {
     "q": ("four_dimensions",),
+    "turned_k": ("shows_four_dimensions",),
     "scale": ("scalar",),
     "fill": ("lowest",),
 }
@@ -25,12 +26,15 @@ FORMS = {
     "dropped": ("dropped", "kept"),
 }
 TENSORS = {"q": (2, 3, 6, 8), "k": (2, 3, 6, 8), "v": (2, 3, 6, 8)}
+TURNED = {"q": (2, 3, 6, 8), "turned_k": (2, 3, 8, 6), "v": (2, 3, 6, 8)}
 NUMBERS = {"scale": 0.3, "fill": -1e9, "p": 0.0, "training": True}
 EXAMPLES = [
     {**TENSORS, **NUMBERS, "mask": ("bool", 2, 1, 1, 6), "given": (1,), "wanted": True},
     {**TENSORS, **NUMBERS, "mask": ("bool", 6, 6), "given": (1,), "wanted": True},
     {**TENSORS, **NUMBERS, "mask": ("bool", 2, 1, 1, 6), "given": None, "wanted": True},
     {**TENSORS, **NUMBERS, "mask": ("bool", 2, 1, 1, 6), "given": (1,), "wanted": False},
+    {**TURNED, **NUMBERS, "mask": ("bool", 2, 1, 1, 6), "given": (1,), "wanted": True},
+    {**TURNED, **NUMBERS, "mask": ("bool", 6, 6), "given": None, "wanted": True},
 ]
 
 
@@ -87,6 +91,30 @@ def replacement(q, k, v, scale=1.0, given=None, wanted=False, mask=None, p=0.0, 
         atten_mask=None
         if given is None
         else torch.broadcast_to(mask, (*q.shape[:3], k.shape[2]))
+        if wanted
+        else None,
+        scale=scale,
+        keep_prob=1.0 - p if training else 1.0,
+    )[0]
+
+
+def pattern_turned(q, turned_k, v, scale, given, wanted, mask, fill, p, training):
+    scores = masked(scaled(q @ turned_k, scale), mask, fill, given, wanted)
+    return dropped(functional.softmax(scores, dim=-1), p, training) @ v
+
+
+def replacement_turned(
+    q, turned_k, v, scale=1.0, given=None, wanted=False, mask=None, p=0.0, training=False
+):
+    return torch_npu.npu_fusion_attention(
+        q,
+        turned_k.transpose(2, 3),
+        v,
+        q.shape[1],
+        "BNSD",
+        atten_mask=None
+        if given is None
+        else torch.broadcast_to(mask, (*q.shape[:3], turned_k.shape[3]))
         if wanted
         else None,
         scale=scale,

@@ -60,3 +60,13 @@ def pattern_if_given(q, k, v, scale, given, mask, fill, p, training):
     if given is not None:
         scores = masked(scores, mask, fill)
     return dropped(functional.softmax(scores, dim=-1), p, training) @ v
+
+
+def pattern_channels(q, turned_k, v, scale, p, training):
+    scores = scaled(q @ turned_k, scale)
+    return dropped(functional.softmax(scores, dim=-1), p, training) @ v
+
+
+def pattern_turned(q, turned_k, v, scale, p, training):
+    scores = scaled(q @ turned_k, scale)
+    return v @ dropped(functional.softmax(scores, dim=-1), p, training).transpose(-2, -1)

@@ -6,7 +6,7 @@ from torch.nn import functional
 
 RULE = "NPU713"
 APPLICABILITY = "unsafe"
-WORDS = ("log_softmax", "LogSoftmax", "logsumexp", "log(", "NLLLoss")
+WORDS = ("log_softmax", "LogSoftmax", "logsumexp", "log(", "NLLLoss", "gather(")
 BESIDE = ("choice", "softmax or exponent")
 TRANSPARENT = ("contiguous",)
 CONDITIONS = {
@@ -16,6 +16,7 @@ CONDITIONS = {
     "out": ("may_be_last_or_none",),
     "rows": ("number",),
     "classes": ("may_be_last_of_two",),
+    "columns": ("may_be_last_of_two",),
 }
 CHECK = {
     "en": "The operator takes logits of two dimensions with at most 200000 rows, and targets of int64.",
@@ -24,7 +25,10 @@ CHECK = {
 TENSORS = {"logits": (6, 11), "target": ("int", 11, 6)}
 LAST = {"at": -1, "by": -1}
 EXAMPLES = [
-    TENSORS,
+    {**TENSORS, "classes": -1},
+    {**TENSORS, "given_rows": 6, "last": 11},
+    {**TENSORS, "columns": 1, "at": 1},
+    {**TENSORS, "columns": -1, "at": -1},
     {**TENSORS, **LAST},
     {**TENSORS, **LAST, "out": -1},
     {**TENSORS, **LAST, "place": -1},
@@ -33,32 +37,35 @@ EXAMPLES = [
 ]
 
 
-def pattern(logits, target):
-    return functional.nll_loss(functional.log_softmax(logits, dim=-1), target)
+def pattern(logits, target, classes):
+    return functional.nll_loss(functional.log_softmax(logits, dim=classes), target)
 
 
 def replacement(logits, target):
     return torch_npu.npu_cross_entropy_loss(logits, target)[0].squeeze(0)
 
 
-def pattern_of_classes(logits, target):
-    return functional.nll_loss(functional.log_softmax(logits, dim=1), target)
+def pattern_of_rows_given(logits, target, given_rows, last):
+    logarithms = functional.log_softmax(logits, dim=-1).reshape(given_rows, last)
+    return functional.nll_loss(logarithms, target)
 
 
-def replacement_of_classes(logits, target):
-    return torch_npu.npu_cross_entropy_loss(logits, target)[0].squeeze(0)
+def replacement_of_rows_given(logits, target):
+    return torch_npu.npu_cross_entropy_loss(logits.flatten(0, -2), target)[0].squeeze(0)
 
 
-def pattern_sum(logits, target):
-    return functional.nll_loss(functional.log_softmax(logits, dim=-1), target, reduction="sum")
+def pattern_sum(logits, target, classes):
+    logarithms = functional.log_softmax(logits, dim=classes)
+    return functional.nll_loss(logarithms, target, reduction="sum")
 
 
 def replacement_sum(logits, target):
     return torch_npu.npu_cross_entropy_loss(logits, target, reduction="sum")[0].squeeze(0)
 
 
-def pattern_each(logits, target):
-    return functional.nll_loss(functional.log_softmax(logits, dim=-1), target, reduction="none")
+def pattern_each(logits, target, classes):
+    logarithms = functional.log_softmax(logits, dim=classes)
+    return functional.nll_loss(logarithms, target, reduction="none")
 
 
 def replacement_each(logits, target):
@@ -134,3 +141,21 @@ def pattern_of_rows(logits, target, rows, classes):
 
 def replacement_of_rows(logits, target):
     return torch_npu.npu_cross_entropy_loss(logits, target, reduction="none")[0]
+
+
+def pattern_chosen_in_a_row(logits, target, columns, at):
+    chosen = functional.log_softmax(logits, dim=columns).gather(at, target.reshape(-1, 1))
+    return chosen.reshape(-1)
+
+
+def replacement_chosen_in_a_row(logits, target):
+    return -torch_npu.npu_cross_entropy_loss(logits, target.flatten(), reduction="none")[0]
+
+
+def pattern_mean_in_a_row(logits, target, columns, at):
+    chosen = functional.log_softmax(logits, dim=columns).gather(at, target.reshape(-1, 1))
+    return -chosen.reshape(-1).mean()
+
+
+def replacement_mean_in_a_row(logits, target):
+    return torch_npu.npu_cross_entropy_loss(logits, target.flatten())[0].squeeze(0)

@@ -26,5 +26,14 @@ def pattern(x, weight, eps):
     return weight * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps))
 
 
+def pattern_and_itself(x, weight, eps):
+    normed = x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps)
+    return normed + normed * weight
+
+
+def replacement_and_itself(x, weight, eps):
+    return torch_npu.npu_rms_norm(x, weight + 1.0, epsilon=eps)[0]
+
+
 def replacement(x, weight, eps):
     return torch_npu.npu_rms_norm(x, weight, epsilon=eps)[0]

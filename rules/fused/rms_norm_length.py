@@ -8,6 +8,8 @@ WORDS = (
     "rsqrt",
     "mean(",
     "torch.norm(",
+    ").sqrt(",
+    "torch.sqrt(",
     "linalg.norm(",
     "vector_norm(",
     ".norm(2",
@@ -36,6 +38,10 @@ def pattern(x, scale, weight, least):
 
 def pattern_shifted(x, scale, weight, least):
     return functional.normalize(x, dim=-1, eps=least) * scale * (weight + 1)
+
+
+def pattern_bounded_square(x, weight, least):
+    return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True).clamp(min=least)) * weight
 
 
 def pattern_bounded(x, scale, weight, least):

@@ -4,7 +4,7 @@ import torch
 import torch_npu
 
 RULE = "NPU706"
-WORDS = ("view_as_complex",)
+WORDS = ("view_as_complex", "torch.complex(")
 BESIDE = ("product",)
 TRANSPARENT = ("cast", "contiguous")
 KEEPS_TYPES = True

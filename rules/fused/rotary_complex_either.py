@@ -5,7 +5,7 @@ import torch
 RULE = "NPU706"
 APPLICABILITY = "manual"
 OPERATOR = "torch_npu.npu_rotary_mul"
-WORDS = ("view_as_complex",)
+WORDS = ("view_as_complex", "torch.complex(")
 BESIDE = ("product",)
 TRANSPARENT = ("cast", "contiguous")
 CONDITIONS = {"x": ("heads",)}

@@ -4,7 +4,7 @@ import torch
 
 RULE = "NPU706"
 WORDS = ("rotat", "rope", "Rope", "RoPE", "Rotary")
-BESIDE = ("matrix product",)
+BESIDE = ("product or matrix product",)
 TRANSPARENT = ("cast", "contiguous")
 CONDITIONS = {}
 ALMOST = {
@@ -21,6 +21,11 @@ def pattern(x, recipe, matrices):
 def pattern_after(x, recipe, matrices):
     pairs = x.unflatten(-1, (-1, 2))
     return torch.einsum(recipe, pairs, matrices).flatten(-2)
+
+
+def pattern_columns(x, matrices):
+    even, odd = x[..., 0::2].unsqueeze(-1), x[..., 1::2].unsqueeze(-1)
+    return matrices[..., 0] * even + matrices[..., 1] * odd
 
 
 def pattern_multiplied(x, matrices):

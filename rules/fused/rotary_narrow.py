@@ -11,12 +11,13 @@ WORDS = (
     "rotary(",
     "apply_rotary_emb(",
     "rotary_emb_func(",
-    "rope(",
-    "rope_apply",
+    "rope",
     "rot(",
     "def rot",
     "freqs_c",
     "* sin",
+    "* self.sin",
+    "sin_cache",
     "chunk(2",
     "cat((-",
     "cat([-",
@@ -78,4 +79,17 @@ def pattern_back_of_four(x, cos, sin):
 def replacement_back_of_four(x, cos, sin):
     return torch_npu.npu_rotary_mul(
         x, torch.cat((cos,) * 2, dim=-1), -torch.cat((sin,) * 2, dim=-1)
+    )
+
+
+def pattern_apart(x, cos, sin):
+    even, odd = x[..., 0::2], x[..., 1::2]
+    return torch.cat((even * cos - odd * sin, odd * cos + even * sin), dim=-1)
+
+
+def replacement_apart(x, cos, sin):
+    return torch_npu.npu_rotary_mul(
+        torch.cat((x[..., 0::2], x[..., 1::2]), dim=-1),
+        torch.cat((cos,) * 2, dim=-1),
+        torch.cat((sin,) * 2, dim=-1),
     )

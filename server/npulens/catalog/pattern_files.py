@@ -32,6 +32,7 @@ BESIDES = {
     ),
     "sum": r"\+|add",
     "matrix product": r"mat_?mul|mm\(|@|einsum|dot\(",
+    "product or matrix product": rf"{_PRODUCT}|mat_?mul|mm\(|@|einsum|dot\(",
     "root": rf"{_POWER}|\.norm\((?<!self......)|vector_norm\(|normalize\(",
     "root or norm": rf"{_POWER}|rms_norm\(|RMSNorm\(",
     "softmax": "oftmax",

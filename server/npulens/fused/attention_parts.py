@@ -115,6 +115,8 @@ def _is_of_keys(node: Node) -> bool:
     while node.operator in _ORDERS | _COPIES | {"multiply"}:
         is_last = node.operator == "multiply" and node.operands[1].traits & _PRODUCT
         node = node.operands[bool(is_last)]
+    if node.operator == "add":
+        return any(map(_is_of_keys, node.operands))
     return node.operator in _PRODUCTS and any(o.operator == "transpose" for o in node.operands)
 
 

@@ -2,6 +2,7 @@
 
 import ast
 from collections import Counter
+from collections.abc import Iterator
 
 from npulens.fused.contracts import adapted, cast_text, may_be_repeated
 from npulens.fused.matching import Match
@@ -30,8 +31,13 @@ def filled(match: Match, replacement: Replacement, sources: Sources) -> str | No
         if isinstance(node, ast.Name) and node.id in match.bound
     ]
     uses = Counter(name.id for name in names)
+    guards = {id(name): test for test, name in _guarded(expression)}
     for node in sorted(names, key=lambda name: (name.lineno, name.col_offset), reverse=True):
-        source = _argument(match, node.id, sources)
+        guard = match.bound.get(guards.get(id(node), ""))
+        known = sources if guard is None else sources.where_given(guard)
+        source = _argument(match, node.id, known)
+        if source is None and node.id in guards.values():
+            source = sources.of_given(match.bound[node.id])
         if source is None or node.lineno != 1:
             return None
         if uses[node.id] > 1 and not may_be_repeated(source):
@@ -46,6 +52,16 @@ def filled(match: Match, replacement: Replacement, sources: Sources) -> str | No
         return text
     written = cast_text(match.result_cast, sources)
     return None if written is None else f"{text}{written}"
+
+
+def _guarded(expression: ast.expr) -> Iterator[tuple[str, ast.Name]]:
+    """The names in the X of `None if given is None else X`, each with the name that is tested."""
+    for node in nodes_below(expression):
+        match node:
+            case ast.IfExp(ast.Compare(ast.Name(given), [ast.Is()]), _, otherwise):
+                for name in nodes_below(otherwise):
+                    if isinstance(name, ast.Name):
+                        yield given, name
 
 
 def _argument(match: Match, name: str, sources: Sources) -> str | None:

@@ -171,5 +171,7 @@ CONDITIONS: dict[str, Callable[[Node, Initial], bool]] = {
     "adds_a_product": adds_a_product,
     "changes_weights": changes_weights,
     "four_dimensions": lambda node, initial: rank_of(node) in (None, 4),
+    "not_the_rest": lambda node, initial: number(node) != -1,
+    "shows_four_dimensions": lambda node, initial: rank_of(node) == 4,
     "three_dimensions": lambda node, initial: rank_of(node) == 3,
 }

@@ -1,7 +1,7 @@
 """Finds what NPU operators can replace in one segment of a module."""
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from npulens.catalog.messages import message
@@ -18,7 +18,7 @@ from npulens.fused.rewriting import Place, Rewriter
 from npulens.graphs.definitions import FunctionHere
 from npulens.graphs.frames import Evaluated
 from npulens.graphs.functions import Evaluator
-from npulens.graphs.nodes import TUPLE, Node, stripped
+from npulens.graphs.nodes import TUPLE, Node, number, stripped
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
 
@@ -75,9 +75,9 @@ class Recognizer:
         self._evaluator.focus(record.function)
         found_at: dict[Node, Place] = {}
         helped = self._results_of_own_calls(record)
+        own = {node for node, _, _ in record.places if self._is_call_of_own(node, record)}
         for node, value, statement in record.places:
-            if isinstance(node, ast.Call) and self._is_own_call(node, record):
-                continue  # the function that is called is looked at by itself
+            is_own = isinstance(node, ast.Call) and self._is_own_call(node, record)
             fitting = (
                 found
                 for found in self._matches(value, statement in record.without_gradient)
@@ -86,8 +86,10 @@ class Recognizer:
             )
             found = next(fitting, None)
             root = value if found is None else stripped(value, found.pattern.transparent)
-            if found is None or root in helped:
-                continue  # or the function that computes all of it is looked at by itself
+            if found is None:
+                continue
+            if (is_own or root in helped) and not _is_computed_here(found, root, record, own):
+                continue  # the function that computes all of it is looked at by itself
             keeps = found.pattern.keeps_types
             if root not in found_at or (not keeps and _ends_with_cast_back(value, found)):
                 rule = found.pattern.rule
@@ -96,10 +98,12 @@ class Recognizer:
         chosen: list[Place] = []
         consumed: set[Node] = set()
         for root, place in sorted(found_at.items(), key=_order):
+            rule = place.match.pattern.rule
             makes_room = place.match.pattern.yields and any(
-                other.match.consumed <= place.match.consumed for other in chosen
+                other.match.pattern.rule == rule and other.match.consumed <= place.match.consumed
+                for other in chosen
             )
-            if root not in consumed and not makes_room:
+            if not _is_among(root, consumed) and not makes_room:
                 chosen.append(place)
                 consumed |= place.match.consumed
         return chosen
@@ -112,6 +116,9 @@ class Recognizer:
                 parts = value.operands if value.operator == TUPLE else (value,)
                 results.update(stripped(part, {"cast", "contiguous"}) for part in parts)
         return results
+
+    def _is_call_of_own(self, node: ast.AST, record: Evaluated) -> bool:
+        return isinstance(node, ast.Call) and self._is_own_call(node, record)
 
     def _is_own_call(self, node: ast.Call, record: Evaluated) -> bool:
         """Whether a call is one of a function or method of this file, or of another module."""
@@ -198,6 +205,24 @@ def _by_operator(sources: tuple[PatternSource, ...]) -> Mapping[str, Sequence[Pa
     for pattern in read_patterns(sources):
         found.setdefault(pattern.root.operator, []).append(pattern)
     return found
+
+
+def _is_computed_here(
+    found: Match, root: Node, record: Evaluated, own: Collection[ast.AST]
+) -> bool:
+    """Whether a function computes some of a match itself, and another one the rest."""
+    parts = {
+        part
+        for part in found.consumed - {root}
+        if part.operands and part.operator not in found.pattern.transparent
+    }
+    return any(value in parts and node not in own for node, value, _ in record.places)
+
+
+def _is_among(root: Node, consumed: set[Node]) -> bool:
+    """Whether a value, or that of which it is the negative, belongs to a larger match."""
+    is_negative = root.operator == "multiply" and number(root.operands[0]) == -1
+    return root in consumed or (is_negative and root.operands[1] in consumed)
 
 
 def _order(match: tuple[Node, Place]) -> tuple[bool, int]:

@@ -98,7 +98,8 @@ def _is_broadcast(node: Node, evaluator: Evaluator, depth: int = 0) -> bool:
         parts = operands[operator == SELECT :]
         return all(_is_broadcast(part, evaluator, depth + 1) for part in parts)
     if operator in _LOOKED_THROUGH or operator in _PRODUCTS:
-        return _is_broadcast(operands[0], evaluator, depth + 1)
+        tensor = operands[operator == "einsum"]  # behind the recipe
+        return _is_broadcast(tensor, evaluator, depth + 1)
     return False
 
 

@@ -12,6 +12,8 @@ _Assignment = ast.Assign | ast.AnnAssign | ast.AugAssign
 _Around = ast.If | ast.With
 _NEW = frozenset({"matmul", "multiply", "add", "masked_fill", "softmax", "dropout"})
 """Operators whose result is a tensor of its own and no view."""
+_VIEWS = frozenset({"einops.rearrange", "einops.repeat", "torch.broadcast_to"})
+"""Functions that only look at a tensor in another way."""
 _MOST_ROUNDS = 50
 """So long are chains of statements that are followed; the rest of a longer one stays."""
 
@@ -193,6 +195,11 @@ def _only_computes(part: ast.AST, values: Mapping[int, Node], known: frozenset[N
             return False
         if isinstance(node, ast.Call):
             value = values.get(id(node))
-            if value is None or (value.operator in (OPAQUE, "apply") and value not in known):
+            is_unknown = value is None or value.operator in (OPAQUE, "apply")
+            if is_unknown and value not in known and not _is_view(value):
                 return False
     return True
+
+
+def _is_view(value: Node | None) -> bool:
+    return value is not None and bool(value.operands) and str(value.operands[0].label) in _VIEWS

@@ -1,8 +1,9 @@
 """Writes the NPU operator where a pattern was found: the smallest edit that is right."""
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from npulens.catalog.messages import message
 from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed, MigrationStyle
@@ -18,7 +19,7 @@ from npulens.graphs.definitions import attributes_without_value, inner_statement
 from npulens.graphs.frames import Evaluated
 from npulens.graphs.functions import Evaluator
 from npulens.graphs.modules import INSTANCE
-from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, INPUT, Node, stripped
+from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, INPUT, Node, reachable, stripped
 from npulens.graphs.ranks import rank_of
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
@@ -30,6 +31,7 @@ _ELEMENTWISE = frozenset(
 _REARRANGING = frozenset({"reshape", "transpose", "permute", "contiguous", "cast", "flatten"})
 _VALUES = ("v", "turned", "whole")
 """What the patterns of attention call its values."""
+_MOST_PARTS = 60
 _TORCHSCRIPT = frozenset({"torch.jit.script", "torch.jit.script_method"})
 """Its compiler knows neither the operators' Python names nor `import`."""
 
@@ -142,20 +144,35 @@ class Rewriter:
         kept = {s for s in _arguments_here(record, match) if _reaches(s, place.statement, body)}
         removed = needless_statements(record, place.node, match.consumed, kept=kept)
         more = needless_statements(record, place.node, match.consumed, moved, block)
-        # Where a pattern wants its parts for itself, they have to go.
-        choices = (removed, more, *(() if match.pattern.exclusive else (frozenset[ast.stmt](),)))
+        parts = _parts_of(moved)
         found = (
-            self._replaced(replacement, place, choices),
+            self._replaced(replacement, place, self._choices(place, (removed, more), parts)),
             self._beside(replacement, place, more),
         )
         return filter(None, found)
+
+    def _choices(
+        self, place: Place, found: Iterable[frozenset[ast.stmt]], parts: frozenset[Node]
+    ) -> Iterator[frozenset[ast.stmt]]:
+        """What may go, the most first; in the end what makes parts of the arguments stays."""
+        yield from found
+        match = place.match
+        if match.pattern.exclusive:
+            # It wants its parts for itself, so these have to go.
+            wanted = {part for part in match.consumed if part.operator in match.pattern.exclusive}
+            if not parts.isdisjoint(wanted):
+                return
+            kept = _binders(self._record, parts - match.consumed)
+            yield needless_statements(self._record, place.node, match.consumed, kept=kept)
+        else:
+            yield frozenset()
 
     def source(self, node: ast.expr | ast.stmt) -> str:
         """The text of a node."""
         return self._text[slice(*self._lines.span(node))]
 
     def _replaced(
-        self, replacement: Replacement, place: Place, choices: Sequence[frozenset[ast.stmt]]
+        self, replacement: Replacement, place: Place, choices: Iterable[frozenset[ast.stmt]]
     ) -> Fix | None:
         """The expression is replaced, and what only it needed goes: the first choice that can."""
         node = place.node
@@ -328,13 +345,23 @@ def _names_plugin(replacement: Replacement) -> bool:
 def _arguments_here(record: Evaluated, match: Match) -> set[ast.stmt]:
     """Statements that bind names to what the operator is called with."""
     bound = [*match.bound.values(), *(match.outer.values() if match.pattern.exclusive else ())]
-    wanted = {node for node in bound if node.operator != CONSTANT}
+    return _binders(record, {node for node in bound if node.operator != CONSTANT})
+
+
+def _binders(record: Evaluated, wanted: Collection[Node]) -> set[ast.stmt]:
+    """Statements that bind names to some values."""
     return {
         statement
         for name, value in record.values.items()
         if value in wanted
         for statement in record.loads.get(name, ())
     }
+
+
+def _parts_of(values: Iterable[Node]) -> frozenset[Node]:
+    """What some values are computed from, near enough to be named."""
+    parts = {part for value in values for part in islice(reachable(value), _MOST_PARTS)}
+    return frozenset(part for part in parts if part.operator != CONSTANT)
 
 
 def _reaches(assignment: ast.stmt, statement: ast.stmt, body: Sequence[ast.stmt]) -> bool:

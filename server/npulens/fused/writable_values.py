@@ -1,10 +1,22 @@
 """How a value can be written at a place of a function."""
 
+from __future__ import annotations
+
 import ast
 from collections.abc import Callable, Mapping
 
 from npulens.graphs.frames import Evaluated
-from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, GLOBAL, OPAQUE, Node, number, reachable
+from npulens.graphs.nodes import (
+    ATTRIBUTE,
+    CONSTANT,
+    GLOBAL,
+    OPAQUE,
+    SELECT,
+    Node,
+    is_constant,
+    number,
+    reachable,
+)
 from npulens.syntax.parsing import expression_tree
 from npulens.syntax.walking import nodes_below
 
@@ -44,6 +56,20 @@ class Sources:
         written = self._written(node) or self._composed(node) or self._item(node)
         return written or self._turned_back(node)
 
+    def where_given(self, given: Node) -> Sources:
+        """The same, for code that only runs where something is not `None`."""
+        names = {name: _of_given(value, given) for name, value in self._names.items()}
+        return Sources(self._record, names, self._removed, self._source)
+
+    def of_given(self, given: Node) -> str | None:
+        """An expression that is `None` just where something is."""
+        written = self.of(given)
+        for name, value in self._names.items():
+            if written is None and _of_given(value, given) is not value:
+                other = value.operands[1]
+                written = name if other is given or is_constant(other, None) else None
+        return written
+
     def _written(self, node: Node) -> str | None:
         """An expression of the function that has this value and would have it here."""
         for place, value, _ in self._record.places:
@@ -66,7 +92,7 @@ class Sources:
 
     def _item(self, node: Node) -> str | None:
         """The name of an item in a comprehension: code outside has no such value."""
-        if not (isinstance(node.label, tuple) and node.label[0] == "item"):
+        if not (isinstance(node.label, tuple) and node.label[:1] == ("item",)):
             return None
         return next((name.id for name, value in self._record.values.items() if value is node), None)
 
@@ -78,6 +104,8 @@ class Sources:
     def _composed(self, node: Node) -> str | None:
         """An expression put together anew."""
         template = _TEMPLATES.get(node.operator)
+        if node.operator == "reshape" and number(node.operands[1]) == -1:
+            template = "{}.reshape({})" if len(node.operands) == 2 else None
         if template is None or (
             node.operator in ("power", "unsqueeze") and number(node.operands[1]) is None
         ):
@@ -100,6 +128,15 @@ _TEMPLATES = {
     "transpose": "{}.transpose({}, {})",
     "unsqueeze": "{}.unsqueeze({})",
 }
+
+
+def _of_given(value: Node, given: Node) -> Node:
+    """What `y = f(x) if x is not None else x` is where x is given."""
+    if value.operator == SELECT:
+        condition, _, other = value.operands
+        if condition.operator == "is_none" and condition.operands[0] is given:
+            return other
+    return value
 
 
 def is_costly(node: Node) -> bool:

@@ -7,7 +7,7 @@ matter of matching, since a grouped factor may have a name of its own.
 
 import math
 
-from npulens.graphs.nodes import CONSTANT, Graph, Node, number
+from npulens.graphs.nodes import CONSTANT, Graph, Node, is_constant, number, stripped
 
 _HALF = 0.5
 
@@ -27,13 +27,48 @@ def add(graph: Graph, left: Node, right: Node) -> Node:
 def _log_softmax(graph: Graph, left: Node, right: Node) -> Node | None:
     """`x - x.logsumexp(-1, keepdim=True)`."""
     for one, other in ((left, right), (right, left)):
-        if other.operator == "multiply" and number(other.operands[0]) == -1:
-            total = other.operands[1]
-            if total.operator == "logsumexp" and total.operands[0] is one:
-                tensor, dimension, keeps = total.operands
-                if keeps.operator == CONSTANT and keeps.value is True:
-                    return graph.node("log_softmax", (tensor, dimension))
+        negative = _negative_of(other)
+        if negative is not None and negative.operator == "logsumexp":
+            found = _less_its_logsumexp(graph, one, negative)
+            if found is not None:
+                return found
+        chosen = _negative_of(one)
+        if chosen is not None and other.operator == "logsumexp":
+            found = _less_its_logsumexp(graph, chosen, other)
+            if found is not None:
+                return negate(graph, found)
     return None
+
+
+def _negative_of(node: Node) -> Node | None:
+    """The `x` of `-x`."""
+    return (
+        node.operands[1] if node.operator == "multiply" and number(node.operands[0]) == -1 else None
+    )
+
+
+def _less_its_logsumexp(graph: Graph, node: Node, total: Node) -> Node | None:
+    """`x - x.logsumexp(-1, keepdim=True)`, or some of its elements less that of their row."""
+    tensor, dimension, keeps = total.operands
+    if keeps.operator != CONSTANT:
+        return None
+    if node is tensor and keeps.value is True:
+        return graph.node("log_softmax", (tensor, dimension))
+    squeezed = node.operator == "squeeze"
+    chosen = node.operands[0] if squeezed else node
+    if chosen.operator not in ("gather", "index") or chosen.operands[0] is not tensor:
+        return None
+    loses_dimension = squeezed if chosen.operator == "gather" else _picks_in_rows(chosen)
+    if keeps.value is loses_dimension:
+        return None
+    logarithms = graph.node("log_softmax", (tensor, dimension))
+    found = graph.node(chosen.operator, (logarithms, *chosen.operands[1:]), chosen.label)
+    return graph.node("squeeze", (found, *node.operands[1:])) if squeezed else found
+
+
+def _picks_in_rows(index: Node) -> bool:
+    """`x[arange(n), targets]`."""
+    return len(index.operands) == 3 and index.operands[1].operator == "arange"
 
 
 def negate(graph: Graph, operand: Node) -> Node:
@@ -147,6 +182,10 @@ def power(graph: Graph, base: Node, exponent: Node) -> Node:
         # (x ** 2) ** 0.5 is abs(x), not x.
         if inner is not None and (inner % 2 != 0 or b == int(b)):
             return power(graph, base.operands[0], _computed(graph, inner * b))
+    if b == 2 and base.operator == "multiply" and all(map(_is_root, base.operands)):
+        # The square of a length over the root of a width is a mean of squares.
+        left, right = (power(graph, part, exponent) for part in base.operands)
+        return mean_of_sum(graph, left, right) or multiply(graph, left, right)
     if b == -1:
         logit = _logistic(base)
         if logit is not None:
@@ -157,6 +196,13 @@ def power(graph: Graph, base: Node, exponent: Node) -> Node:
 def square_root(graph: Graph, operand: Node) -> Node:
     """The root of a node or number."""
     return power(graph, operand, graph.constant(_HALF))
+
+
+def _is_root(node: Node) -> bool:
+    """A number, a root or its inverse."""
+    if node.operator != "power":
+        return number(node) is not None
+    return number(node.operands[1]) in (_HALF, -_HALF)
 
 
 def _logistic(node: Node) -> Node | None:
@@ -190,3 +236,28 @@ def _computed(graph: Graph, value: float) -> Node:
     if not math.isfinite(value):
         return graph.constant(value)
     return graph.constant(float(f"{value:.12g}"))
+
+
+def mean_of_sum(graph: Graph, left: Node, right: Node) -> Node | None:
+    """`x.sum(-1) / x.size(-1)` as the mean it is; the arguments of a product, in either order."""
+    for total, inverse in ((left, right), (right, left)):
+        if total.operator != "sum" or inverse.operator != "power":
+            continue
+        length, exponent = inverse.operands
+        if not (is_constant(exponent, -1) and length.operator == "size"):
+            continue
+        tensor, dimension = length.operands
+        if dimension is total.operands[1] and _is_of_size(total.operands[0], tensor):
+            return graph.node("mean", total.operands)
+    return None
+
+
+def _is_of_size(tensor: Node, other: Node) -> bool:
+    """Whether a tensor is another, its powers or casts."""
+    other = stripped(other, _SIZE_KEPT)
+    while tensor is not other and tensor.operator in _SIZE_KEPT:
+        tensor = tensor.operands[0]
+    return tensor is other
+
+
+_SIZE_KEPT = frozenset({"cast", "contiguous", "power", "abs"})

@@ -3,12 +3,27 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from npulens.graphs.algebra import add, divide, multiply, negate, power, square_root, subtract
-from npulens.graphs.nodes import ATTRIBUTE, TUPLE, Graph, Node, is_constant, number, stripped
+from npulens.graphs.nodes import (
+    ATTRIBUTE,
+    CONSTANT,
+    TUPLE,
+    Graph,
+    Node,
+    is_constant,
+    number,
+    stripped,
+)
 from npulens.graphs.operators import WITHOUT_EFFECT, Signature, parameter_name
-from npulens.graphs.pairs import complex_pairs, flattened, flipped
+from npulens.graphs.pairs import (
+    complex_number,
+    complex_pairs,
+    flattened,
+    flipped,
+    real_and_imaginary,
+)
 from npulens.graphs.permutations import transpose
 from npulens.graphs.products import batched, batched_with_sum
-from npulens.graphs.ranks import rank_of
+from npulens.graphs.ranks import know_rank, rank_of
 from npulens.graphs.tensor_views import floor_divide, unsqueeze
 
 
@@ -90,10 +105,27 @@ def _norm(graph: Graph, tensor: Node, order: Node, *over: Node) -> Node | None:
 
 def _softmax(graph: Graph, tensor: Node, dimension: Node) -> Node:
     """The last dimension is -1, where the code shows how many there are."""
-    position, rank = number(dimension), rank_of(tensor)
+    position, rank = number(dimension), rank_of(tensor) or _rank_of_scores(tensor, dimension)
     if position is not None and rank and position == rank - 1:
         dimension = graph.constant(-1)
     return graph.node("softmax", (_without_shift(graph, tensor, dimension), dimension))
+
+
+def _rank_of_scores(scores: Node, dimension: Node) -> int | None:
+    """Three, where `q.transpose(1, 2) @ k` is normalised along the last dimension there is then."""
+    if not is_constant(dimension, 2):
+        return None
+    if scores.operator == "multiply":
+        scores = next((part for part in scores.operands if part.operator == "matmul"), scores)
+    if scores.operator != "matmul":
+        return None
+    left, right = (stripped(operand, {"contiguous"}) for operand in scores.operands)
+    swapped = [number(operand) for operand in left.operands[1:]]
+    if left.operator != "transpose" or swapped != [1, 2] or right.operator == "transpose":
+        return None
+    for node in (left, right, *scores.operands):
+        know_rank(node, 3)
+    return 3
 
 
 def _without_shift(graph: Graph, tensor: Node, dimension: Node) -> Node:
@@ -112,14 +144,87 @@ def _squeezed(graph: Graph, tensor: Node, dimension: Node) -> Node | None:
     return multiply(graph, tensor.operands[0], inner)
 
 
+def _likelihood(
+    graph: Graph,
+    logarithms: Node,
+    target: Node,
+    weight: Node,
+    averaged: Node,
+    ignored: Node,
+    reduced: Node,
+    reduction: Node,
+) -> Node | None:
+    """`size_average` and `reduce` say what `reduction` says today."""
+    if is_constant(averaged, None) and is_constant(reduced, None):
+        return None
+    if any(node.operator != CONSTANT for node in (averaged, reduced)):
+        return None
+    is_summed = is_constant(averaged, False)
+    name = "none" if is_constant(reduced, False) else "sum" if is_summed else "mean"
+    none = graph.constant(None)
+    operands = (logarithms, target, weight, none, ignored, none, graph.constant(name))
+    return graph.node("nll_loss", operands)
+
+
+def _mean(graph: Graph, tensor: Node, *over: Node) -> Node | None:
+    """The sign of a loss stays in front."""
+    if tensor.operator != "multiply" or number(tensor.operands[0]) != -1:
+        return None
+    return negate(graph, graph.node("mean", (tensor.operands[1], *over)))
+
+
+_LOGARITHMS = frozenset({"log_softmax", "gather", "index", "squeeze"})
+
+
 def _logarithm(graph: Graph, tensor: Node) -> Node | None:
     """Those of a softmax, and of a sum of powers of e."""
     if tensor.operator == "softmax":
         return graph.node("log_softmax", tensor.operands)
+    if tensor.operator in ("gather", "index", "squeeze"):  # of what was chosen of it
+        inner = _logarithm(graph, tensor.operands[0])
+        is_known = inner is not None and inner.operator in _LOGARITHMS
+        return (
+            graph.node(tensor.operator, (inner, *tensor.operands[1:]), tensor.label)
+            if is_known and inner is not None
+            else None
+        )
     if tensor.operator == "sum" and tensor.operands[0].operator == "exp":
         (inner,), over = tensor.operands[0].operands, tensor.operands[1:]
         return graph.node("logsumexp", (inner, *over))
     return None
+
+
+def _split_evenly(graph: Graph, tensor: Node, sections: Node, dimension: Node) -> Node | None:
+    """Into so many parts, as `chunk` does of what can be divided."""
+    if not isinstance(number(sections), int):
+        return None
+    return graph.node("chunk", (tensor, sections, dimension))
+
+
+def _joined(graph: Graph, parts: Node, dimension: Node) -> Node | None:
+    """Tensors that get one more dimension each and are joined along it are stacked."""
+    if parts.operator != TUPLE or not all(
+        part.operator == "unsqueeze" and part.operands[1] is dimension for part in parts.operands
+    ):
+        return real_and_imaginary(graph, parts, dimension, "cat")
+    inner = graph.node(TUPLE, tuple(part.operands[0] for part in parts.operands))
+    return _stacked(graph, inner, dimension) or graph.node("stack", (inner, dimension))
+
+
+def _stacked(graph: Graph, parts: Node, dimension: Node) -> Node | None:
+    return real_and_imaginary(graph, parts, dimension, "stack")
+
+
+def _drawn(graph: Graph, given: Node, probability: Node) -> Node | None:
+    """`bernoulli(full(sizes, p))` as a tensor of these sizes that is filled with draws."""
+    if not is_constant(probability, None) or given.operator != "full" or len(given.operands) < 2:
+        return None
+    assert isinstance(given.label, tuple)
+    if "fill_value" in given.label or "size" in given.label:
+        return None
+    sizes, probability, *options = given.operands
+    empty = graph.node("empty", (sizes, *options), given.label)
+    return graph.node("bernoulli", (empty, probability))
 
 
 def _dropout(graph: Graph, tensor: Node, probability: Node, training: Node) -> Node:
@@ -155,23 +260,16 @@ _FORMS: dict[str, Callable[..., Node | None]] = {
     "dropout": _dropout,
     "log": _logarithm,
     "squeeze": _squeezed,
+    "mean": _mean,
+    "nll_loss": _likelihood,
+    "tensor_split": _split_evenly,
+    "cat": _joined,
+    "stack": _stacked,
+    "complex": complex_number,
+    "bernoulli": _drawn,
     "scaled_dot_product_attention": lambda graph, *operands: graph.node("sdpa", operands),
 }
 """Operators with more than one way to be written; `None` is for one that stays as it is."""
-
-
-def mean_of_sum(graph: Graph, left: Node, right: Node) -> Node | None:
-    """`x.sum(-1) / x.size(-1)` as the mean it is; the arguments of a product, in either order."""
-    for total, inverse in ((left, right), (right, left)):
-        if total.operator != "sum" or inverse.operator != "power":
-            continue
-        length, exponent = inverse.operands
-        if not (is_constant(exponent, -1) and length.operator == "size"):
-            continue
-        tensor, dimension = length.operands
-        if dimension is total.operands[1] and _is_of_size(total.operands[0], tensor):
-            return graph.node("mean", total.operands)
-    return None
 
 
 def softmax_of_powers(graph: Graph, left: Node, right: Node) -> Node | None:
@@ -209,14 +307,3 @@ def _is_maximum(greatest: Node, tensor: Node, dimension: Node) -> bool:
     of, over, _ = greatest.operands
     of = stripped(of, {"detach"})
     return of is tensor and (over is dimension or is_constant(over, None))
-
-
-def _is_of_size(tensor: Node, other: Node) -> bool:
-    """Whether a tensor is another, its powers or casts."""
-    other = stripped(other, _SIZE_KEPT)
-    while tensor is not other and tensor.operator in _SIZE_KEPT:
-        tensor = tensor.operands[0]
-    return tensor is other
-
-
-_SIZE_KEPT = frozenset({"cast", "contiguous", "power", "abs"})

@@ -8,8 +8,16 @@ from collections.abc import Callable, Iterable, Sequence
 from types import NoneType
 from typing import Any
 
-from npulens.graphs.algebra import add, divide, multiply, negate, power, subtract
-from npulens.graphs.calls import mean_of_sum, softmax_of_powers
+from npulens.graphs.algebra import (
+    add,
+    divide,
+    mean_of_sum,
+    multiply,
+    negate,
+    power,
+    subtract,
+)
+from npulens.graphs.calls import softmax_of_powers
 from npulens.graphs.definitions import Definitions, lambda_function
 from npulens.graphs.frames import Closure, Frame, TooLargeError
 from npulens.graphs.nodes import (

@@ -18,7 +18,7 @@ from npulens.graphs.definitions import (
 )
 from npulens.graphs.frames import Call, Frame
 from npulens.graphs.libraries import library_function
-from npulens.graphs.modules import Modules
+from npulens.graphs.modules import INSTANCE, Modules
 from npulens.graphs.nodes import (
     ATTRIBUTE,
     AVAILABLE,
@@ -34,6 +34,7 @@ from npulens.graphs.nodes import (
 )
 from npulens.graphs.operators import VIEWS, function_operator
 from npulens.graphs.other_definitions import OtherDefinitions
+from npulens.graphs.ranks import know_rank, rank_of
 from npulens.graphs.rearranging import letters, rearranged, reduced
 from npulens.graphs.scalars import is_scalar
 from npulens.graphs.tensor_views import element
@@ -302,7 +303,12 @@ class Invocations(Modules):
             result = self._loss_result(known, call.positional, call.frame)
             if result is not None:
                 return result
-        return self._applied(called, call)
+        result = self._applied(called, call)
+        if _keeps_rank(known) and call.positional:
+            rank = rank_of(call.positional[0])
+            if rank:
+                know_rank(result, rank)
+        return result
 
     def _plain_forward(self, module: Node) -> FunctionHere | None:
         """What an instance of a class of the project computes that holds no other module."""
@@ -379,6 +385,13 @@ class Invocations(Modules):
                 left, right = self._default(node.left), self._default(node.right)
                 return self.binary(operator, left, right)
         return self.unknown(node)
+
+
+def _keeps_rank(module: Node) -> bool:
+    """Whether a module of PyTorch gives as many dimensions as it is given."""
+    if module.operator != INSTANCE or not isinstance(module.label, tuple):
+        return False
+    return str(module.label[0]) in ("torch.nn.Linear", "torch.nn.LayerNorm")
 
 
 def _is_function(value: Node) -> bool:

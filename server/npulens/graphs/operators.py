@@ -47,7 +47,8 @@ scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, i
 cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None,
  reduction='mean', label_smoothing=0.0)
 glu(input, dim=-1)
-chunk(input, chunks, dim=0) split(input, split_size, dim=0) unbind(input, dim=0)
+chunk(input, chunks, dim=0) tensor_split(input, sections, dim=0)
+split(input, split_size, dim=0) unbind(input, dim=0)
 cat(tensors, dim=0) stack(tensors, dim=0)
 unsqueeze(input, dim) squeeze(input, dim=None) flatten(input, start_dim=0, end_dim=-1)
 unflatten(input, dim, sizes)
@@ -59,8 +60,8 @@ logical_not(input) logical_and(input, other) logical_or(input, other)
 eq(input, other) ne(input, other) lt(input, other) le(input, other) gt(input, other)
 ge(input, other)
 triu(input, diagonal=0) tril(input, diagonal=0)
-view_as_complex(input) view_as_real(input) polar(abs, angle)
-ones_like(input) zeros_like(input) rand_like(input) empty_like(input)
+view_as_complex(input) complex(real, imag) view_as_real(input) polar(abs, angle)
+ones_like(input) zeros_like(input) full_like(input, fill_value) rand_like(input) empty_like(input)
 floor(input) round(input) argmax(input, dim=None, keepdim=False)
 index_add(input, dim, index, source, alpha=1) gather(input, dim, index)
 nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None,
@@ -94,6 +95,7 @@ _ARGUMENT_ALIASES = {
     "axis": "dim",
     "keepdims": "keepdim",
     "split_size_or_sections": "split_size",
+    "indices_or_sections": "sections",
     "self": "input",
     "x": "input",
     "mat2": "other",

@@ -5,7 +5,7 @@ All ways to take pairs apart are `every_second`, all ways to put them together `
 
 from collections.abc import Sequence
 
-from npulens.graphs.nodes import TUPLE, Graph, Node, is_constant, number, stripped
+from npulens.graphs.nodes import ATTRIBUTE, TUPLE, Graph, Node, is_constant, number, stripped
 
 SLICE = "slice"
 _LAST = (-1, 4)
@@ -82,14 +82,32 @@ def keeps_leading(tensor: Node, leading: Sequence[Node], end: int = -1) -> bool:
     if len(leading) < 2:
         return False
     own = tensor.operands[1:] if tensor.operator == "reshape" else ()
+    whole = _uncut(tensor)
+    rest = 0
     for position, size in enumerate(leading):
         if position < len(own) and size is own[position]:
             continue
-        if size.operator != "size" or not _is_same(size.operands[0], tensor):
+        if is_constant(size, -1) and rest == 0 and position > 0:
+            rest += 1
+            continue
+        if size.operator != "size" or not (
+            _is_same(size.operands[0], tensor) or _is_same(size.operands[0], whole)
+        ):
             return False
         if number(size.operands[1]) != position:
             return False
     return True
+
+
+def _uncut(tensor: Node) -> Node:
+    """What `x[..., :n]` was taken from, which has the same sizes but for the last."""
+    tensor = stripped(tensor, _SAME_SHAPE)
+    if tensor.operator == "index" and [n.operator for n in tensor.operands[1:]] == [
+        "ellipsis",
+        SLICE,
+    ]:
+        return tensor.operands[0]
+    return tensor
 
 
 def complex_pairs(graph: Graph, tensor: Node) -> Node | None:
@@ -99,6 +117,42 @@ def complex_pairs(graph: Graph, tensor: Node) -> Node | None:
         return graph.node("complex_pairs", (source,))
     halved = _halves_of(tensor)
     return None if halved is None else graph.node("complex_halves", (halved,))
+
+
+def complex_number(graph: Graph, real: Node, imaginary: Node) -> Node | None:
+    """`torch.complex` of the even and the odd places of a tensor, or of its halves.
+
+    A cast of both is one of the result.
+    """
+    if (
+        real.operator == imaginary.operator == "cast"
+        and real.operands[1:] == imaginary.operands[1:]
+    ):
+        inner = complex_number(graph, real.operands[0], imaginary.operands[0])
+        return None if inner is None else graph.node("cast", (inner, *real.operands[1:]))
+    (of, *place), (of_too, *place_too) = (
+        real.operands or (real,),
+        imaginary.operands or (imaginary,),
+    )
+    is_in_order = len(place) > 0 and is_constant(place[0], 0) and is_constant(place_too[0], 1)
+    if real.operator != imaginary.operator or of is not of_too or not is_in_order:
+        return None
+    if real.operator == "every_second":
+        return graph.node("complex_pairs", (of,))
+    is_halved = real.operator == "half" and is_constant(place[1], -1)
+    return graph.node("complex_halves", (of,)) if is_halved else None
+
+
+def real_and_imaginary(graph: Graph, parts: Node, dimension: Node, how: str) -> Node | None:
+    """The parts of a complex tensor behind each other, as pairs or as halves."""
+    if parts.operator != TUPLE or [part.label for part in parts.operands] != ["real", "imag"]:
+        return None
+    one, other = parts.operands
+    is_whole = one.operator == other.operator == ATTRIBUTE and one.operands == other.operands
+    if not is_whole or not is_constant(dimension, -1):
+        return None
+    real = graph.node("view_as_real", one.operands)
+    return real if how == "stack" else graph.node("cat_parts", (real,))
 
 
 def _halves_of(tensor: Node) -> Node | None:

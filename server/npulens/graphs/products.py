@@ -87,6 +87,9 @@ def einsum(graph: Graph, recipe: str, left: Node, right: Node) -> Node | None:
     """
     given, _, wanted = recipe.replace(" ", "").replace("...", ".").partition("->")
     first, _, second = given.partition(",")
+    if left is right and first == second and first[:-1] == wanted and len({*first}) > 1:
+        squared = multiply(graph, left, right)
+        return graph.node("sum", (squared, graph.constant(-1), graph.constant(False)))
     shared = _shared(graph, (list(first), list(second), list(wanted)), left, right)
     if shared is not None:
         return shared

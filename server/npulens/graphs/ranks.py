@@ -9,6 +9,9 @@ _KEEPS_RANK = frozenset(
     | {"rms_norm", "repeat_interleave", "power", "sigmoid", "normalize", "chunk", "split"}
 )
 
+_TENSORS = frozenset({"permute", "reshape", "transpose", "contiguous"})
+"""What is unpacked along its first dimension."""
+
 
 def rank_of(node: Node, depth: int = 0) -> int | None:
     """The number of dimensions of a value, `None` if the code does not show it, 0 if it varies."""
@@ -32,6 +35,8 @@ def rank_of(node: Node, depth: int = 0) -> int | None:
         return inner + 1
     if operator == "element" and operands[0].operator in ("unbind", "chunk", "split"):
         return inner
+    if operator == "element" and operands[0].operator in _TENSORS:
+        return inner - 1
     if operator == "unflatten" and operands[2].operator == TUPLE:
         return inner + len(operands[2].operands) - 1
     if operator == "unbind":

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from npulens.graphs.algebra import multiply
-from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, INPUT, OPAQUE, SELECT, Graph, Node, number
+from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, INPUT, SELECT, Graph, Node, number
 
 Initial = Callable[[Node], Node | None]
 """Tells what the constructor of a class assigned to an attribute of `self`."""
@@ -120,12 +120,9 @@ def is_lowest(node: Node, initial: Initial) -> bool:
             return _is_finfo(node.operands[0])
         assigned = initial(node)
         return assigned is not None and is_lowest(assigned, initial)
-    if node.operator in ("tensor", "cast", "full"):
-        value_at = 1 if node.operator == "full" else 0
+    if node.operator in ("tensor", "cast", "full", "full_like"):
+        value_at = 1 if node.operator.startswith("full") else 0
         return len(node.operands) > value_at and is_lowest(node.operands[value_at], initial)
-    if node.operator == OPAQUE and len(node.operands) > 2:
-        is_full = str(node.operands[0].label) == "torch.full_like"
-        return is_full and is_lowest(node.operands[2], initial)
     return False
 
 

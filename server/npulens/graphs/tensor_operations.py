@@ -56,6 +56,19 @@ class TensorOperations(Expressions):
             return self._widened(tensor, dimension) or node
         return hoisted(self.graph, node, self.initial)
 
+    def _in_a_row(self, tensor: Node) -> Node:
+        """All elements in one dimension: what `gather` chose with a column is squeezed."""
+        graph = self.graph
+        column = tensor.operands[2] if tensor.operator == "gather" else tensor
+        if column is not tensor and column.operator == "unsqueeze":
+            places, inserted = column.operands
+            is_row = places.operator == "reshape" and [number(s) for s in places.operands[1:]] == [
+                -1
+            ]
+            if is_row and number(inserted) == 1:
+                return graph.node("squeeze", (tensor, graph.constant(1)))
+        return graph.node("reshape", (tensor, graph.constant(-1)))
+
     def _widened(self, tensor: Node, dimension: Node) -> Node | None:
         """What is computed of a reduction and of numbers, with the reduced dimension kept."""
         if tensor.operator == "power" and number(tensor.operands[1]) is not None:
@@ -96,6 +109,10 @@ class TensorOperations(Expressions):
             return permute(self.graph, tensor, sizes)
         operator = "reshape" if name == "view" else name
         if operator == "reshape":
+            if [number(size) for size in sizes] == [-1, 1]:
+                return self.graph.node("unsqueeze", (self._in_a_row(tensor), sizes[1]))
+            if [number(size) for size in sizes] == [-1]:
+                return self._in_a_row(tensor)
             pairs = reshaped(self.graph, tensor, sizes)
             if pairs is not None:
                 return pairs

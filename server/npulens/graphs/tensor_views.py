@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from npulens.graphs.nodes import CONSTANT, TABLE, TUPLE, Graph, Node, entry, is_constant, number
+from npulens.graphs.nodes import TABLE, TUPLE, Graph, Node, entry, is_constant, number
 from npulens.graphs.pairs import (
     SLICE,
     is_first,
@@ -63,7 +63,15 @@ def subscript(graph: Graph, tensor: Node, items: Sequence[Node]) -> Node:
     if part is not None:
         return part
     widened = _unsqueezed(graph, tensor, items)
-    return graph.node("index", (tensor, *items)) if widened is None else widened
+    if widened is not None:
+        return widened
+    if len(items) == _HEADS + 1 and all(map(_is_whole, items[:-1])):
+        items = (graph.node(ELLIPSIS), items[-1])
+    chosen = _only_element(tensor, items)
+    if chosen is not None:
+        return graph.node("squeeze", (tensor, chosen))
+    pairs = _pairs_in_rows(graph, tensor, items)
+    return pairs or graph.node("index", (tensor, *items))
 
 
 def floor_divide(graph: Graph, left: Node, right: Node) -> Node:
@@ -178,14 +186,41 @@ def _unsqueezed(graph: Graph, tensor: Node, items: Sequence[Node]) -> Node | Non
         if len(items) == 2 and is_constant(last, None):
             return unsqueeze(graph, tensor, graph.constant(-1))
         return None
-    found = False
-    for position, item in enumerate(items):
-        if item.operator == CONSTANT and item.value is None:
-            result = unsqueeze(graph, result, graph.constant(position))
-            found = True
-        elif not _is_whole(item):
-            return None
-    return result if found else None
+    inserted = [position for position, item in enumerate(items) if is_constant(item, None)]
+    others = [item for item in items if not is_constant(item, None)]
+    if not inserted or any(item.operator != SLICE for item in others):
+        return None
+    while others and _is_whole(others[-1]):
+        others.pop()
+    if others:
+        result = subscript(graph, tensor, others)
+    for position in inserted:
+        result = unsqueeze(graph, result, graph.constant(position))
+    return result
+
+
+def _only_element(tensor: Node, items: Sequence[Node]) -> Node | None:
+    """The dimension that `x.gather(-1, places[..., None])[..., 0]` takes the only element of."""
+    if tensor.operator != "gather" or not is_constant(items[-1], 0):
+        return None
+    index = tensor.operands[2]
+    inserted = number(index.operands[1]) if index.operator == "unsqueeze" else None
+    if len(items) == 2 and items[0].operator == ELLIPSIS:
+        return index.operands[1] if inserted in (-1, 2) else None
+    is_there = inserted == len(items) - 1 and all(map(_is_whole, items[:-1]))
+    return index.operands[1] if is_there else None
+
+
+def _pairs_in_rows(graph: Graph, tensor: Node, items: Sequence[Node]) -> Node | None:
+    """`x.reshape(*x.shape[:-1], -1, 1, 2)[..., 0]`: even or odd places, each in a row."""
+    if tensor.operator != "reshape" or len(items) != 2 or items[0].operator != ELLIPSIS:
+        return None
+    source, *sizes = tensor.operands
+    ends = len(sizes) > 3 and is_constant(sizes[-1], 2) and is_constant(sizes[-2], 1)
+    if not ends or number(items[1]) not in (0, 1) or not keeps_leading(source, sizes[:-3]):
+        return None
+    part = graph.node("every_second", (source, items[1]))
+    return graph.node("unsqueeze", (part, graph.constant(-1)))
 
 
 def _is_whole(item: Node) -> bool:
