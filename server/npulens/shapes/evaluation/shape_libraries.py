@@ -212,9 +212,9 @@ class Libraries(Indexing):
         return self.operator(node, call)
 
     def _size_read(self, node: ast.Call, call: Applied) -> None:
-        """A size to interpolate to that was read from values."""
-        size = call.get(1, "size")
-        sources = NO_SOURCES if size is None else sources_of(size)
+        """A size or a factor to interpolate to that was read from values."""
+        given = (call.get(1, "size"), call.get(2, "scale_factor"))
+        sources = NO_SOURCES.union(*(sources_of(each) for each in given if each is not None))
         if self.are_values(sources):
             self.sized_by_data(node, synchronizes=False, is_sure=self.are_sure(sources))
 

@@ -67,6 +67,8 @@ _TAKING_ONE = (
 )
 _OF_ONE_TENSOR = frozenset(_TAKING_ONE.split())
 """Functions of PyTorch that take a tensor first, and nothing else there."""
+_OF_TWO_TENSORS = frozenset({"max", "min", "maximum", "minimum", "matmul", "mm", "bmm", "fmax", "fmin"})
+"""Those that take a second one, or the number of a dimension, which no index of several axes is."""
 
 
 _SENDING = (ast.Call, ast.Tuple)
@@ -112,6 +114,10 @@ def known_names(node: ast.AST) -> Known:
                 found[part] = name
             elif kind is ast.Attribute and part.attr in _TELLING:
                 owners.setdefault(_TELLING[part.attr], []).append(part.value)
+            if kind is ast.Call and len(part.args) > 1:
+                second = _second_of(part)
+                if second is not None:
+                    found[part.args[1]] = second
             if kind is ast.Call and getattr(part.func, "attr", "") == "backward":
                 scalars.add(dotted_name(_differentiated(part)))
                 if part.args:
@@ -217,6 +223,15 @@ def _proven(node: Any) -> ast.expr | None:
         return callee.value  # as `.cuda()` does
     shows = any(keyword.arg in ("dim", "keepdim") for keyword in node.keywords)
     return callee.value if shows else None
+
+
+def _second_of(node: Any) -> Name | None:
+    """`y` of `torch.max(x, y[:, 2:])`."""
+    second, callee = node.args[1], node.func
+    if second.__class__ is not ast.Subscript or not isinstance(callee, ast.Attribute):
+        return None
+    takes_two = callee.attr in _OF_TWO_TENSORS and last_name(callee.value) == "torch"
+    return dotted_name(_indexed(second)) if takes_two else None
 
 
 def _copied(node: ast.expr) -> ast.expr | None:
