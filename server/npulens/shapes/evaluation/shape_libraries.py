@@ -326,7 +326,9 @@ class Libraries(Indexing):
         return False
 
     def _sized(self, value: Value, dynamic: Number) -> Value:
-        if isinstance(value, Items) and value.elements is not None:
+        if isinstance(value, Items):
+            if value.elements is None:
+                return value._replace(each=self._sized(value.each, dynamic))
             elements = tuple(self._sized(element, dynamic) for element in value.elements)
             return value._replace(elements=elements)
         if may_be_on_device(value):
