@@ -148,6 +148,25 @@ CASES: dict[str, tuple[str, list[str]]] = {
         """,
         ["self.pool(x, batch)"],
     ),
+    "a buffer behind another name": (
+        """
+        class Decoder(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("rate", torch.tensor(1))
+
+        class Speaker(nn.Module):
+            def __init__(self, table):
+                super().__init__()
+                self.decoder = Decoder()
+                self.table = table
+                self.register_buffer("step", torch.zeros(1))
+
+            def now(self):
+                return self.step.data.item(), self.decoder.rate.item(), self.table.row.item()
+        """,
+        ["self.step.data.item()", "self.decoder.rate.item()"],
+    ),
     "an override of what only a constructor calls": (
         """
         class Base(nn.Module):

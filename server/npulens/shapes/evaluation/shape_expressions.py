@@ -189,7 +189,7 @@ class Expressions(Frame):
             if written in self.names:
                 return self.names[written]
             if name.root == self.receiver:
-                known = self.member(name.path[0]) if len(name.path) == 1 else UNKNOWN
+                known = self.member(name.path[0]) if len(name.path) == 1 else self._of_member(node)
                 return Tensor() if known is UNKNOWN and written in self.known else known
             found = self.qualified(node)
             if found:
@@ -199,6 +199,16 @@ class Expressions(Frame):
             return self.named(written) if value is UNKNOWN else value
         self.behind = None if node.attr in OF_MODULES else node.value
         return self._part(self.read(node.value), node.attr)
+
+    def _of_member(self, node: ast.Attribute) -> Value:
+        """`self.step.data` of a buffer, and a buffer of a module that the class keeps."""
+        owner = self.read(node.value)
+        if isinstance(owner, Tensor) and node.attr in _SAME:
+            return owner
+        if isinstance(owner, Layer) and owner.definition is not None:
+            kept = self.member_of(owner.definition, node.attr)
+            return kept if isinstance(kept, Tensor) else UNKNOWN
+        return UNKNOWN
 
     def _part(self, owner: Value, attribute: str) -> Value:
         if isinstance(owner, Tensor):

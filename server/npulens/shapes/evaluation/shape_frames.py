@@ -335,8 +335,10 @@ class Frame:
     def member(self, attribute: str) -> Value:
         """What an attribute of `self` holds when a method begins."""
         owner = self.function.owner
-        if owner is None:
-            return UNKNOWN
+        return UNKNOWN if owner is None else self.member_of(owner, attribute)
+
+    def member_of(self, owner: ClassHere, attribute: str) -> Value:
+        """What an attribute of an instance of a class holds once that is made."""
         key, session = (owner.node, attribute), self.session
         known = session.members.get(key)
         if known is not None:
