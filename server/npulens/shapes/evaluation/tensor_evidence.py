@@ -1,7 +1,7 @@
 """What the text of a function shows of its names: which are tensors, and which are arrays."""
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from npulens.shapes.values.shape_values import (
@@ -67,10 +67,12 @@ _TAKING_ONE = (
 )
 _OF_ONE_TENSOR = frozenset(_TAKING_ONE.split())
 """Functions of PyTorch that take a tensor first, and nothing else there."""
-_OF_TWO_TENSORS = frozenset({"max", "min", "maximum", "minimum", "matmul", "mm", "bmm", "fmax", "fmin"})
+_OF_TWO_TENSORS = frozenset(
+    {"max", "min", "maximum", "minimum", "matmul", "mm", "bmm", "fmax", "fmin"}
+)
 """Those that take a second one, or the number of a dimension, which no index of several axes is."""
 
-
+_NOTHING: Mapping[ast.AST, Name] = {}
 _SENDING = (ast.Call, ast.Tuple)
 """What may be assigned to replace names by their copies on the device."""
 
@@ -114,10 +116,7 @@ def known_names(node: ast.AST) -> Known:
                 found[part] = name
             elif kind is ast.Attribute and part.attr in _TELLING:
                 owners.setdefault(_TELLING[part.attr], []).append(part.value)
-            if kind is ast.Call and len(part.args) > 1:
-                second = _second_of(part)
-                if second is not None:
-                    found[part.args[1]] = second
+            found.update(_second_of(part))
             if kind is ast.Call and getattr(part.func, "attr", "") == "backward":
                 scalars.add(dotted_name(_differentiated(part)))
                 if part.args:
@@ -225,13 +224,14 @@ def _proven(node: Any) -> ast.expr | None:
     return callee.value if shows else None
 
 
-def _second_of(node: Any) -> Name | None:
-    """`y` of `torch.max(x, y[:, 2:])`."""
-    second, callee = node.args[1], node.func
-    if second.__class__ is not ast.Subscript or not isinstance(callee, ast.Attribute):
-        return None
-    takes_two = callee.attr in _OF_TWO_TENSORS and last_name(callee.value) == "torch"
-    return dotted_name(_indexed(second)) if takes_two else None
+def _second_of(node: Any) -> Mapping[ast.AST, Name]:
+    """`y` of `torch.max(x, y[:, 2:])`, by the node that shows it."""
+    match node:
+        case ast.Call(ast.Attribute(owner, attribute), [_, ast.Subscript() as second, *_]):
+            takes_two = attribute in _OF_TWO_TENSORS and last_name(owner) == "torch"
+            name = dotted_name(_indexed(second)) if takes_two else None
+            return {second: name} if name is not None else _NOTHING
+    return _NOTHING
 
 
 def _copied(node: ast.expr) -> ast.expr | None:

@@ -119,7 +119,6 @@ class Candidates:
     def _other_names(self, segment: Segment) -> Iterator[str]:
         """Other names under which operators of the tables or functions of modules are imported."""
         catalogue = self._module.catalogue
-        text = segment.parsed.text
         for name, bindings in segment.bindings.names.items():
             for binding in bindings:
                 value = binding.value
