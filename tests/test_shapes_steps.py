@@ -167,6 +167,20 @@ CASES: dict[str, tuple[str, list[str]]] = {
         """,
         ["self.step.data.item()", "self.decoder.rate.item()"],
     ),
+    "what a logger has its parts do once": (
+        """
+        class MetricLogger:
+            def synchronize(self):
+                for meter in self.meters:
+                    meter.synchronize()
+
+        class SmoothedValue:
+            def synchronize(self):
+                totals = torch.tensor([self.count, self.total]).cuda()
+                self.count, self.total = totals.tolist()
+        """,
+        [],
+    ),
     "an override of what only a constructor calls": (
         """
         class Base(nn.Module):

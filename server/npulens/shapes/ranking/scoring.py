@@ -159,7 +159,11 @@ def reaches(functions: Iterable[Described], leaving: Iterable[str] = ()) -> Mapp
         name = function.name
         last = name.rpartition(".")[2]
         # An override that calls what it overrides is called as that is.
-        by = {caller for caller in callers[last] if caller.rpartition(".")[2] != last}
+        by = {
+            caller
+            for caller in callers[last] - {name}
+            if caller in cold or caller.rpartition(".")[2] != last
+        }
         is_called_cold = bool(by) and by <= cold and not name.endswith(_ANYONES)
         is_cold = name in cold or (is_called_cold and name not in hot)
         in_loops = function.loops_train and not _is_hot_name(function)
