@@ -72,7 +72,6 @@ _OF_TWO_TENSORS = frozenset(
 )
 """Those that take a second one, or the number of a dimension, which no index of several axes is."""
 
-_NOTHING: Mapping[ast.AST, Name] = {}
 _SENDING = (ast.Call, ast.Tuple)
 """What may be assigned to replace names by their copies on the device."""
 
@@ -116,11 +115,12 @@ def known_names(node: ast.AST) -> Known:
                 found[part] = name
             elif kind is ast.Attribute and part.attr in _TELLING:
                 owners.setdefault(_TELLING[part.attr], []).append(part.value)
-            found.update(_second_of(part))
-            if kind is ast.Call and getattr(part.func, "attr", "") == "backward":
+            called = getattr(part.func, "attr", "") if kind is ast.Call else ""
+            if called in _OF_TWO_TENSORS:
+                found.update(_second_of(part))
+            elif called == "backward":
                 scalars.add(dotted_name(_differentiated(part)))
-                if part.args:
-                    engines.add(part)  # `engine.backward(loss)`
+                engines.update([part] if part.args else [])  # `engine.backward(loss)`
         elif kind is ast.Assign and part.value.__class__ in _SENDING:
             sent += _sent(part)
         elif kind is ast.Expr:
@@ -227,11 +227,10 @@ def _proven(node: Any) -> ast.expr | None:
 def _second_of(node: Any) -> Mapping[ast.AST, Name]:
     """`y` of `torch.max(x, y[:, 2:])`, by the node that shows it."""
     match node:
-        case ast.Call(ast.Attribute(owner, attribute), [_, ast.Subscript() as second, *_]):
-            takes_two = attribute in _OF_TWO_TENSORS and last_name(owner) == "torch"
-            name = dotted_name(_indexed(second)) if takes_two else None
-            return {second: name} if name is not None else _NOTHING
-    return _NOTHING
+        case ast.Call(ast.Attribute(owner), [_, ast.Subscript() as second, *_]):
+            name = dotted_name(_indexed(second)) if last_name(owner) == "torch" else None
+            return {} if name is None else {second: name}
+    return {}
 
 
 def _copied(node: ast.expr) -> ast.expr | None:
