@@ -27,6 +27,9 @@ have (a device and a shape are enough) and what PyTorch's functions take. It is 
 from by a comparison; what is an array of NumPy stays one. An event is sure or likely with it.
 Values keep this in dictionaries, lists, comprehensions and sums, and numbers that were copied to
 the host keep where they are from.
+A nested function that nothing around it calls is evaluated as well, since others are given it; one
+for examples or batches is not. What only the first process does counts for each step where its
+condition is in the loop that makes steps.
 Datasets, collate functions and preprocessing work on the host and are left out, except for what
 they do to the size of batches, and for copies from the device.
 

@@ -1,6 +1,7 @@
 """What the calls in a class show of the parameters of its methods."""
 
 import ast
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
@@ -9,6 +10,10 @@ from npulens.shapes.values.shape_values import UNKNOWN, Tensor, Value, is_on_hos
 from npulens.syntax.bindings import with_defaults
 from npulens.syntax.values import is_none
 from npulens.syntax.walking import inner_nodes
+
+_OF_DATA_SETS = frozenset({"map", "filter", "apply", "set_transform", "with_transform"})
+_ON_HOST = re.compile(r"collat|transform|worker|tokeniz|metric|preprocess|\Afunction\Z|\Akey\Z")
+"""Parameters for what is done with examples and predictions on the host."""
 
 
 def given_parameters(method: FunctionHere) -> frozenset[str]:
@@ -54,6 +59,18 @@ def named_parameters(method: FunctionHere) -> list[str]:
     """The parameters that can be given by place, without `self`."""
     names = [argument.arg for argument in method.positional]
     return names if method.receiver is None else names[1:]
+
+
+def given_to_data(node: ast.AST) -> Iterator[str]:
+    """Names of functions that loaders and data sets are given, which call them on the host."""
+    for part in inner_nodes(node):
+        if isinstance(part, ast.Call):
+            if getattr(part.func, "attr", "") in _OF_DATA_SETS:
+                yield from (each.id for each in part.args if isinstance(each, ast.Name))
+            for keyword in part.keywords:
+                is_of_data = _ON_HOST.search(keyword.arg or "") is not None
+                if is_of_data and isinstance(keyword.value, ast.Name):
+                    yield keyword.value.id
 
 
 def _none_by_default(arguments: ast.arguments) -> frozenset[str]:

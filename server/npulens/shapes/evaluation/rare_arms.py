@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 
+from npulens.syntax.by_node import once_by_node
 from npulens.syntax.walking import nodes_below
 
 _OF_UPDATES = frozenset({"zero_grad", "clip_grad_norm_", "clip_grad_value_", "unscale_"})
@@ -19,6 +20,27 @@ def is_rare_test(node: ast.expr, number: Callable[[ast.expr], int | None]) -> bo
     """
     divisors = (number(divisor) for divisor in _divisors(node))
     return _says_rare(node) or any(n is None or n >= _OFTEN for n in divisors)
+
+
+def is_rank_test(node: ast.expr) -> bool:
+    """Whether a condition asks for the one process that writes, and for nothing else."""
+    match node:
+        case ast.Compare() | ast.Attribute() | ast.Name() | ast.Call():
+            return _IS_RANK.fullmatch(ast.unparse(node)) is not None
+    return False
+
+
+@once_by_node
+def is_step(loop: ast.AST) -> bool:
+    """Whether each turn of a loop makes a step of training, not one of a loop in it."""
+    pending = list(ast.iter_child_nodes(loop))
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.Attribute) and node.attr == "backward":
+            return True
+        if not isinstance(node, _WITH_BODIES):
+            pending += ast.iter_child_nodes(node)
+    return False
 
 
 def updates_weights(body: Iterable[ast.stmt]) -> bool:
@@ -74,6 +96,11 @@ _MISSING = re.compile(r"Import|ModuleNotFound|Attribute|Name|NotImplemented")
 _MEMORY = re.compile(r"OutOfMemory|out of memory|MemoryError", re.IGNORECASE)
 _NOT_FINITE = re.compile(r"^(?!not ).*\bis(?:nan|inf)\(|^not .*\bisfinite\(")
 _RANK = r"\b(?:(?:get|local|global|world|node|process|dist|dp|tp|pp)_)*rank\b"
+_IS_RANK = re.compile(
+    rf"(?:\w+\.)*{_RANK}(?:\(\))? (?:== 0|in \[-1, 0\]|in \(-1, 0\)|<= 0|< 1)"
+    r"|(?:\w+\.)*is_(?:main|local_main)(?:_process)?(?:\(\))?"
+)
+_WITH_BODIES = ast.For | ast.While | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _OFTEN = 5
 """What is done every so many steps, or more often, is done in training."""
 _RARE = re.compile(

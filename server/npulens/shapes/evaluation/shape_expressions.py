@@ -53,7 +53,7 @@ from npulens.shapes.values.shape_values import (
     with_value,
 )
 from npulens.shapes.values.symbolic_dims import ANY_SHAPE, NO_SOURCES, SCALAR, Sources, broadcast
-from npulens.syntax.values import dotted_name
+from npulens.syntax.values import Name, dotted_name
 from npulens.syntax.walking import inner_nodes
 from npulens.verdicts.answers import Answer, joined
 
@@ -189,7 +189,7 @@ class Expressions(Frame):
             if written in self.names:
                 return self.names[written]
             if name.root == self.receiver:
-                known = self.member(name.path[0]) if len(name.path) == 1 else UNKNOWN
+                known = self.member(name.path[0]) if len(name.path) == 1 else self._of_member(name)
                 return Tensor() if known is UNKNOWN and written in self.known else known
             found = self.qualified(node)
             if found:
@@ -199,6 +199,19 @@ class Expressions(Frame):
             return self.named(written) if value is UNKNOWN else value
         self.behind = None if node.attr in OF_MODULES else node.value
         return self._part(self.read(node.value), node.attr)
+
+    def _of_member(self, name: Name) -> Value:
+        """`self.step.data` of a buffer, and a buffer of a module that the class keeps."""
+        if len(name.path) != 2:
+            return UNKNOWN
+        first, attribute = name.path
+        owner = self.names.get(f"{name.root}.{first}") or self.member(first)
+        if isinstance(owner, Tensor) and attribute in _SAME:
+            return owner
+        if isinstance(owner, Layer) and owner.definition is not None:
+            kept = self.member_of(owner.definition, attribute)
+            return kept if isinstance(kept, Tensor) else UNKNOWN
+        return UNKNOWN
 
     def _part(self, owner: Value, attribute: str) -> Value:
         if isinstance(owner, Tensor):

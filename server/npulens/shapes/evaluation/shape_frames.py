@@ -31,7 +31,12 @@ from npulens.shapes.evaluation.layer_arguments import (
     size_given,
     tensors_made,
 )
-from npulens.shapes.evaluation.tensor_evidence import annotated, known_names, targets_of
+from npulens.shapes.evaluation.tensor_evidence import (
+    annotated,
+    known_names,
+    parameters,
+    targets_of,
+)
 from npulens.shapes.evaluation.tensor_growth import Walks
 from npulens.shapes.values.events import Event, Recorder
 from npulens.shapes.values.shape_rules import HOST_READ
@@ -47,6 +52,7 @@ from npulens.shapes.values.shape_values import (
     Value,
     may_be_on_device,
     on_device,
+    sources_of,
 )
 from npulens.shapes.values.size_texts import size_text
 from npulens.shapes.values.symbolic_dims import ANY_SHAPE, NO_SOURCES, SCALAR, Shape, Sources
@@ -141,6 +147,8 @@ class Session:
         passed_arguments: What calls within a class pass to its methods.
         definers: The functions that define nested functions and lambdas, whoever calls those.
         walks: What is in loops and functions where tensors may grow.
+        entered: Nested functions that were evaluated.
+        kept: Where constructors read what attributes hold.
     """
 
     definitions: Definitions
@@ -161,6 +169,8 @@ class Session:
     passed_arguments: list[PassedArguments] = field(default_factory=list)
     definers: dict[ast.AST, FunctionHere] = field(default_factory=dict)
     walks: Walks = field(default_factory=Walks)
+    entered: set[ast.AST] = field(default_factory=set)
+    kept: set[ast.AST] = field(default_factory=set)
     calls: int = 0
     steps: int = 0
 
@@ -174,6 +184,7 @@ class Frame:
         function: The function.
         names: What its names hold, its parameters to begin with.
         given: Its optional parameters that this call gives, see `optional.py`.
+        defined: The functions that it defines.
         control: What decides whether the current statement is reached, where that depends on data.
         made_at: How many of these there were when a list was made.
         leaving: The values of names where the current loop was left early.
@@ -188,6 +199,7 @@ class Frame:
     given: frozenset[str]
     returned: list[Value] = field(default_factory=list)
     yielded: list[Value] = field(default_factory=list)
+    defined: list[Closure] = field(default_factory=list)
     control: list[Sources] = field(default_factory=list)
     made_at: dict[str, int] = field(default_factory=dict)
     leaving: list[dict[str, Value]] = field(default_factory=list)
@@ -273,6 +285,8 @@ class Frame:
     def are_values(self, sources: Sources) -> bool:
         """Whether some source is a value that was read, not a length."""
         events = self.session.recorder.events
+        if not self.session.kept.isdisjoint(sources):
+            return True
         return any(source in events and not events[source].is_shape for source in sources)
 
     # Names
@@ -321,8 +335,10 @@ class Frame:
     def member(self, attribute: str) -> Value:
         """What an attribute of `self` holds when a method begins."""
         owner = self.function.owner
-        if owner is None:
-            return UNKNOWN
+        return UNKNOWN if owner is None else self.member_of(owner, attribute)
+
+    def member_of(self, owner: ClassHere, attribute: str) -> Value:
+        """What an attribute of an instance of a class holds once that is made."""
         key, session = (owner.node, attribute), self.session
         known = session.members.get(key)
         if known is not None:
@@ -417,10 +433,30 @@ class Frame:
             return None
         value = known[attribute]
         found = Tensor() if value is None else self._constructed(value, method, left)
+        if found is UNKNOWN and value is not None and _is_read(value):
+            return self._read_and_kept(method, attribute)
         made = tensors_made(method.node).get(attribute)
         if found == Tensor() and made is not None:
             return Tensor(self._shape_made(made, method))
         return found
+
+    def _read_and_kept(self, method: FunctionHere, attribute: str) -> Value:
+        """What a constructor reads from values and keeps, such as the lengths to split into."""
+        recorder = Recorder(notes_names=False)
+        session = replace(self.session, recorder=recorder, active=[method.node], steps=0)
+        frame = type(self)(session, method, dict(parameters(method.node, False)), frozenset())
+        frame.run()
+        value = frame.names.get(f"{method.receiver}.{attribute}", UNKNOWN)
+        sources = sources_of(value)
+        events = recorder.events
+        if not sources or not all(each in events and events[each].is_sure for each in sources):
+            return UNKNOWN
+        self.session.kept.update(sources)
+        return value
+
+    def run(self) -> Value:
+        """Evaluate the function; see `shape_statements.py`."""
+        raise NotImplementedError
 
     def _shape_made(self, node: ast.expr, method: FunctionHere) -> Shape:
         """The shape of what a constructor makes a parameter or buffer of."""
@@ -623,6 +659,11 @@ def _moved_to_host(method: Function) -> frozenset[str]:
             ):
                 found.update(stored_by(node, _first_parameter(method)))
     return frozenset(found)
+
+
+def _is_read(node: ast.expr) -> bool:
+    """`x.tolist()`."""
+    return isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "tolist"
 
 
 def _first_parameter(method: Function) -> str | None:

@@ -212,9 +212,9 @@ class Libraries(Indexing):
         return self.operator(node, call)
 
     def _size_read(self, node: ast.Call, call: Applied) -> None:
-        """A size to interpolate to that was read from values."""
-        size = call.get(1, "size")
-        sources = NO_SOURCES if size is None else sources_of(size)
+        """A size or a factor to interpolate to that was read from values."""
+        given = (call.get(1, "size"), call.get(2, "scale_factor"))
+        sources = NO_SOURCES.union(*(sources_of(each) for each in given if each is not None))
         if self.are_values(sources):
             self.sized_by_data(node, synchronizes=False, is_sure=self.are_sure(sources))
 
@@ -326,7 +326,9 @@ class Libraries(Indexing):
         return False
 
     def _sized(self, value: Value, dynamic: Number) -> Value:
-        if isinstance(value, Items) and value.elements is not None:
+        if isinstance(value, Items):
+            if value.elements is None:
+                return value._replace(each=self._sized(value.each, dynamic))
             elements = tuple(self._sized(element, dynamic) for element in value.elements)
             return value._replace(elements=elements)
         if may_be_on_device(value):

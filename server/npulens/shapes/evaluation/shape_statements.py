@@ -12,6 +12,7 @@ from npulens.shapes.evaluation.callers import (
     any_tested,
     element_tested,
     given_parameters,
+    given_to_data,
     none_tested,
 )
 from npulens.shapes.evaluation.host_results import returns_array
@@ -19,7 +20,9 @@ from npulens.shapes.evaluation.loops import iterated, reads_elements, reads_some
 from npulens.shapes.evaluation.optional import given_of, is_optional
 from npulens.shapes.evaluation.rare_arms import (
     is_failure,
+    is_rank_test,
     is_rare_test,
+    is_step,
     is_want_of_memory,
     updates_weights,
 )
@@ -155,7 +158,9 @@ class Statements(Binding):
         return True
 
     def _definition(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-        self.names[node.name] = self.closure(node)
+        closure = self.names[node.name] = self.closure(node)
+        if not node.decorator_list:
+            self.defined.append(closure)
         return True
 
     # Compound statements
@@ -174,6 +179,8 @@ class Statements(Binding):
             self.control.append(sources)
         # What is done before an error is raised is done once.
         is_rare = is_rare_test(node.test, self.default_number) and not updates_weights(node.body)
+        # The process that writes makes all others wait in each step.
+        is_rare = is_rare and not (self._in_step() and is_rank_test(node.test))
         is_rare = is_rare or isinstance(node.body[-1], ast.Raise)
         is_tensor, is_none = self._checked_for_tensor(node.test)
         self.names.update(dict.fromkeys(is_none, FOREIGN))
@@ -206,6 +213,9 @@ class Statements(Binding):
         if sources and first != second:
             self.control.append(sources)  # the rest is reached only where this one goes on
         return first or second
+
+    def _in_step(self) -> bool:
+        return bool(self.around) and is_step(self.around[-1])
 
     def _fill(self, name: str) -> None:
         """Let a parameter be a number where it is given; it becomes one where it is left out."""
@@ -355,6 +365,16 @@ class Statements(Binding):
             return UNKNOWN
         return evaluate_kept(self.session, function, names, given)
 
+    def run_uncalled(self) -> None:
+        """Evaluate nested functions that nothing here calls: others are given them."""
+        if all(closure.node in self.session.entered for closure in self.defined):
+            return
+        of_data = set(given_to_data(self.function.node))
+        for closure in self.defined:
+            node = closure.node
+            if node not in self.session.entered and getattr(node, "name", "") not in of_data:
+                self.run_closure(closure, [], {})
+
     def run_closure(
         self, closure: Closure, arguments: list[Value], keywords: dict[str, Value]
     ) -> Value:
@@ -364,6 +384,7 @@ class Statements(Binding):
             return self._of_lambda(node, closure, arguments)
         if not self.can_look_into(node):
             return UNKNOWN
+        self.session.entered.add(node)
         names_inside = {**closure.names, **dict(parameters(node, False))}
         own = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
         for name, value in [*zip(own, arguments, strict=False), *keywords.items()]:
@@ -430,6 +451,7 @@ def evaluate(
     frame = Statements(session, function, dict(names), given)
     try:
         result = frame.run()
+        frame.run_uncalled()
     finally:
         session.active.pop()
     if not is_generator(function):

@@ -1,7 +1,7 @@
 """What the text of a function shows of its names: which are tensors, and which are arrays."""
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from npulens.shapes.values.shape_values import (
@@ -67,7 +67,10 @@ _TAKING_ONE = (
 )
 _OF_ONE_TENSOR = frozenset(_TAKING_ONE.split())
 """Functions of PyTorch that take a tensor first, and nothing else there."""
-
+_OF_TWO_TENSORS = frozenset(
+    {"max", "min", "maximum", "minimum", "matmul", "mm", "bmm", "fmax", "fmin"}
+)
+"""Those that take a second one, or the number of a dimension, which no index of several axes is."""
 
 _SENDING = (ast.Call, ast.Tuple)
 """What may be assigned to replace names by their copies on the device."""
@@ -112,10 +115,12 @@ def known_names(node: ast.AST) -> Known:
                 found[part] = name
             elif kind is ast.Attribute and part.attr in _TELLING:
                 owners.setdefault(_TELLING[part.attr], []).append(part.value)
-            if kind is ast.Call and getattr(part.func, "attr", "") == "backward":
+            called = getattr(part.func, "attr", "") if kind is ast.Call else ""
+            if called in _OF_TWO_TENSORS:
+                found.update(_second_of(part))
+            elif called == "backward":
                 scalars.add(dotted_name(_differentiated(part)))
-                if part.args:
-                    engines.add(part)  # `engine.backward(loss)`
+                engines.update([part] if part.args else [])  # `engine.backward(loss)`
         elif kind is ast.Assign and part.value.__class__ in _SENDING:
             sent += _sent(part)
         elif kind is ast.Expr:
@@ -217,6 +222,15 @@ def _proven(node: Any) -> ast.expr | None:
         return callee.value  # as `.cuda()` does
     shows = any(keyword.arg in ("dim", "keepdim") for keyword in node.keywords)
     return callee.value if shows else None
+
+
+def _second_of(node: Any) -> Mapping[ast.AST, Name]:
+    """`y` of `torch.max(x, y[:, 2:])`, by the node that shows it."""
+    match node:
+        case ast.Call(ast.Attribute(owner), [_, ast.Subscript() as second, *_]):
+            name = dotted_name(_indexed(second)) if last_name(owner) == "torch" else None
+            return {} if name is None else {second: name}
+    return {}
 
 
 def _copied(node: ast.expr) -> ast.expr | None:

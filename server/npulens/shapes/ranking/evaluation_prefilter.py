@@ -70,6 +70,13 @@ _REGISTERED = re.compile(r"register_buffer\(\s{0,99}[\"'](\w{1,60})[\"']")
 _BEFORE_BUFFERS = ("if ", "while ", "assert ", "not ", "and ", "or ", "int(", "float(")
 _NO_VALUE = (" is ", ".shape", ".size(", ".device", ".dtype", ".numel(", ".dim(")
 """What follows a buffer of which no value is read."""
+_TENSOR_GIVEN = re.compile(r"\b(\w{1,60}): (?:torch\.)?Tensor\b")
+_COMPUTED = re.compile(r"(?:float|int)\(([^\n()]{1,80})\)")
+_NAMES = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?![\w.])")
+_BOUNDS = ("] > ", "] < ", "] >= ", "] <= ")
+_ELEMENT = re.compile(r"(?:if|elif|while|assert) .{0,120}\[[^\[\]]{1,60},[^\[\]]{1,60}\Z")
+_READ_AND_KEPT = re.compile(r"self\.(\w{1,60}) = [^\n]{1,200}\.tolist\(\)")
+_ATTRIBUTE_GIVEN = re.compile(r"split\([^\n()]{0,100}\bself\.(\w{1,60})")
 _LONGEST_FUNCTION = 20_000
 _MOST_LOOPS = 8
 _LOOP = re.compile(r"\n([ \t]*)(?:for|while|async for) ")
@@ -129,6 +136,9 @@ class Sources:
         found += (p for p in words.places(") for ") if _READ_EACH.search(self._line(p)))
         if "interpolate(" in text:
             found += words.places("random.")
+        found += self._elements_decided_on()
+        found += self._split_as_kept()
+        found += self._annotated_read()
         found += self._growths()
         found += self._buffers_read()
         found += (place for place in words.places("max(1") if _FLOOR.match(text, place))
@@ -185,6 +195,34 @@ class Sources:
                 is_read = self._text.endswith(_BEFORE_BUFFERS, 0, place)
                 if is_read and not (self._is_in_word(end) or self._text.startswith(_NO_VALUE, end)):
                     yield place
+
+    def _elements_decided_on(self) -> Iterator[int]:
+        """Where Python decides on an element of something that has several axes."""
+        for word in _BOUNDS:
+            for place in self._words.places(word):
+                if _ELEMENT.match(self._line(place)) is not None:
+                    yield place
+
+    def _annotated_read(self) -> Iterator[int]:
+        """Where a number is computed from what an annotation says is a tensor."""
+        if "Tensor" not in self._words.identifiers:
+            return
+        tensors = {found[1] for found in _TENSOR_GIVEN.finditer(self._text)}
+        for word in ("float(", "int(") if tensors else ():
+            for place in self._words.places(word):
+                computed = _COMPUTED.match(self._text, place)
+                if computed is not None and not tensors.isdisjoint(_NAMES.findall(computed[1])):
+                    yield place
+
+    def _split_as_kept(self) -> Iterator[int]:
+        """Where something is split into lengths that a constructor has read and keeps."""
+        if ".tolist(" not in self._text:
+            return
+        kept = {found[1] for found in _READ_AND_KEPT.finditer(self._text)}
+        for place in self._words.places("split(") if kept else ():
+            given = _ATTRIBUTE_GIVEN.match(self._text, place)
+            if given is not None and given[1] in kept:
+                yield place
 
     def _differentiated(self) -> Iterator[tuple[int, str]]:
         """The names that backward passes begin at, which are tensors, in order of place."""

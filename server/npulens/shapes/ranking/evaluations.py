@@ -61,6 +61,7 @@ def _evaluation(
         results={},
         visited=[],
         passed_arguments=[],
+        entered=set(),
         calls=0,
         steps=0,
     )

@@ -13,6 +13,7 @@ from npulens.graphs.definitions import FunctionHere
 from npulens.shapes.ranking.evaluation_prefilter import is_host_code
 from npulens.shapes.ranking.hints import hint_of_function, hints_of_names
 from npulens.shapes.ranking.runtimes import is_copy, uses_runtime
+from npulens.shapes.ranking.scoring import is_late_name
 from npulens.shapes.repairs.repairs import Repairs
 from npulens.shapes.values.events import Event, Recorder
 from npulens.shapes.values.shape_rules import HOST_READ, PIPELINES
@@ -83,6 +84,8 @@ class Reporter:
             if event.rule not in PIPELINES and (on_host or is_host_code(event.function)):
                 if not _is_copy_of_device(event):
                     continue
+                event.is_rare = True
+            if _is_nested(event.function) and is_late_name(event.function.node.name):
                 event.is_rare = True
             if event.rule == HOST_READ and is_copy(event.node) and self._feeds_runtime(event):
                 continue
@@ -161,6 +164,10 @@ class Reporter:
             below = chain.from_iterable(map(nodes_below, home.nodes))
             self._node_ids[home.name] = frozenset(map(id, below))
         return id(node) in self._node_ids[home.name]
+
+
+def _is_nested(function: FunctionHere) -> bool:
+    return len([*function.scopes]) > 1
 
 
 def _is_copy_of_device(event: Event) -> bool:

@@ -25,6 +25,7 @@ _START = re.compile(r"build|check(?!point)|convert|prepare|preprocess")
 """What is done at start-up unless the forward pass or a loss calls it."""
 _METRIC = re.compile(r"(?<!geo)(?<!sym)metric|accuracy")
 """What is done for evaluation unless a training step calls it."""
+_VALIDATES = re.compile(r"_?validate(?:_|\Z)")
 _IS_DEPRECATED = re.compile("is deprecated")
 _LEAVING = re.compile(r"(\w{1,80})\W{1,4}(?:method |function )?\Z")
 _REMOVED = re.compile(r"[^\n]{1,40}\bremoved\b")
@@ -146,6 +147,7 @@ def reaches(functions: Iterable[Described], leaving: Iterable[str] = ()) -> Mapp
     for made, constructor in _made_in_forward(known, by_name):
         by_last[made].append(constructor)
         cold.discard(constructor.name)
+    cold -= set(_checks_of_forward(known, by_name))
     hot = _spread(hot, by_last, by_name, cold)
     cold |= {f.name for f in known if _is_late(f.name)} - hot
     callers: defaultdict[str, set[str]] = defaultdict(set)
@@ -155,7 +157,13 @@ def reaches(functions: Iterable[Described], leaving: Iterable[str] = ()) -> Mapp
     found = {}
     for function in known:
         name = function.name
-        by = callers[name.rpartition(".")[2]] - {name}
+        last = name.rpartition(".")[2]
+        # An override that calls what it overrides is called as that is.
+        by = {
+            caller
+            for caller in callers[last] - {name}
+            if caller in cold or caller.rpartition(".")[2] != last
+        }
         is_called_cold = bool(by) and by <= cold and not name.endswith(_ANYONES)
         is_cold = name in cold or (is_called_cold and name not in hot)
         in_loops = function.loops_train and not _is_hot_name(function)
@@ -176,6 +184,18 @@ def _made_in_forward(
                 constructor = by_name.get(f"{called}.__init__")
                 if constructor is not None and not constructor.is_module:
                     yield called, constructor
+
+
+def _checks_of_forward(
+    functions: list[Described], by_name: Mapping[str, Described]
+) -> Iterator[str]:
+    """Methods that a forward pass has check what it is given: `self._validate(mask)`."""
+    for function in functions:
+        owner, _, last = function.name.rpartition(".")
+        if owner and last == "forward":
+            for called in function.calls:
+                if _VALIDATES.match(called) is not None and f"{owner}.{called}" in by_name:
+                    yield f"{owner}.{called}"
 
 
 def _with_loops_that_train(functions: list[Described]) -> list[Described]:
@@ -224,6 +244,11 @@ def _is_hot_name(function: Described) -> bool:
 @lru_cache(maxsize=4096)
 def _is_cold(name: str) -> bool:
     return any(COLD.search(word) is not None for word in _words(name))
+
+
+def is_late_name(name: str) -> bool:
+    """Whether the name of a function says that it is not done in each step of training."""
+    return _is_cold(name) or _is_late(name)
 
 
 @lru_cache(maxsize=4096)

@@ -100,9 +100,21 @@ class Candidates:
                     elif indexing_parameter(node, text_of(node, lines)):
                         indexing.append(node.name)
         parts = [rf"(?:{'|'.join(sorted(containing))})\("] if containing else []
+        kept = self._kept(containing)
+        if kept:
+            parts.append(rf"self\.(?:{'|'.join(kept)})\(")
         if indexing:
             parts.append(rf"(?:{'|'.join(sorted(indexing))})\([^\n]{{0,200}} (?:==|!=|<=?|>=?) ")
         return re.compile("|".join(parts)) if parts else None
+
+    def _kept(self, names: list[str]) -> list[str]:
+        """Attributes that such functions are put into: `self.pool = global_mean_pool`."""
+        plain = [name for name in names if name.isidentifier()]
+        if not plain:
+            return []
+        put = re.compile(rf"\bself\.(\w{{1,60}}) = (?:{'|'.join(sorted(plain))})\s*$", re.MULTILINE)
+        texts = (segment.parsed.text for segment in self._module.segments)
+        return sorted({found[1] for text in texts for found in put.finditer(text)})
 
     def _other_names(self, segment: Segment) -> Iterator[str]:
         """Other names under which operators of the tables or functions of modules are imported."""
