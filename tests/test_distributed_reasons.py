@@ -161,8 +161,9 @@ def test_nothing_is_told_without_a_reason(name: str) -> None:
     assert told(SILENT[name]) == []
 
 
-def test_what_a_module_sets_holds_in_all_processes() -> None:
-    text = program(MEAN, top=layer("self.scale.data.copy_(x.mean(0))"), model="Layer().cuda()")
+@pytest.mark.parametrize("value", ["x.mean(0)", "(x > 1).type(torch.float32).mean(0)"])
+def test_what_a_module_sets_holds_in_all_processes(value: str) -> None:
+    text = program(MEAN, top=layer(f"self.scale.data.copy_({value})"), model="Layer().cuda()")
     made = distributed_program(ProjectFile("main.py", "main", text), None, NPU_CARDS)
     assert "            same_in_processes(self.scale)\n" in made.texts["main.py"]
 

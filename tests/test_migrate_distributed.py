@@ -48,6 +48,7 @@ def main():
 main()
 """
 SCRIPT = HEAD + BODY
+CALL = "main()\n"
 WRAPPED = """\
     model.to(f"npu:{local_rank}")
     model = torch.nn.parallel.DistributedDataParallel(model, device_ids=[local_rank])
@@ -473,6 +474,59 @@ def test_attributes_are_written_as_where_they_are_assigned(here: Path, name: str
     assert "    trainer.loader = loader_of_process(trainer.loader)\n" in made
     assert "self.model = " not in made
     assert "self.loader = " not in made
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            "tqdm(loader, **bar)",
+            "tqdm(loader, **(bar if torch.distributed.get_rank() == 0 "
+            'else {**bar, "disable": True}))',
+        ),
+        (
+            "tqdm(loader, **bar or {})",
+            "tqdm(loader, **((bar or {}) if torch.distributed.get_rank() == 0 "
+            'else {**(bar or {}), "disable": True}))',
+        ),
+        (
+            "wandb.init(**bar, name=name)",
+            "wandb.init(**(bar if torch.distributed.get_rank() == 0 "
+            'else {**bar, "mode": "disabled"}), name=name)',
+        ),
+        (
+            "wandb.init(name=name)",
+            'wandb.init(name=name, mode=None if torch.distributed.get_rank() == 0 else "disabled")',
+        ),
+    ],
+)
+def test_options_may_have_what_other_processes_are_given(
+    here: Path, before: str, after: str
+) -> None:
+    text = f"import wandb\nfrom tqdm import tqdm\n{SCRIPT}"
+    if before.startswith("tqdm"):
+        text = text.replace("in loader", f"in {before}")
+    else:
+        text = text.replace("    model = ", f"    {before}\n    model = ")
+    code, errors, made = distributed(here, text)
+    assert (code, errors) == (1, "")
+    assert after in made
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [
+        "try:\n        main()\n    except Exception:\n        import logging\n        raise\n",
+        "main()\n    import logging\n",
+    ],
+    ids=["in a handler", "behind it"],
+)
+def test_a_module_that_is_imported_too_late_is_imported_at_the_top(here: Path, ending: str) -> None:
+    text = f'{SCRIPT.removesuffix(CALL)}if __name__ == "__main__":\n    {ending}'
+    code, errors, made = distributed(here, text)
+    assert (code, errors) == (1, "")
+    assert made.startswith("import logging\n")
+    assert "logging.disable(logging.WARNING)\n" in made
 
 
 def test_what_a_module_does_unless_it_is_started_belongs_to_the_program(here: Path) -> None:

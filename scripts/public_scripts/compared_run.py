@@ -265,7 +265,7 @@ def _choose_alike() -> None:
     def filled(value: Any) -> Callable[..., Any]:
         return lambda *_, size=None, **__: value if size is None else np.full(size, value)
 
-    def chosen(among: Any, size: Any = None, **_: Any) -> Any:
+    def chosen(among: Any, size: Any = None, *_: Any, **__: Any) -> Any:
         every = np.arange(among) if isinstance(among, (int, np.integer)) else np.asarray(among)
         if size is None:
             return every[len(every) // 2]

@@ -6,6 +6,9 @@ import libcst as cst
 
 from npulens.fixes.multi_device.actions import Change
 
+_CLOSED = (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.Dict)
+"""What `**` may stand before without brackets."""
+
 
 def text_of(node: cst.CSTNode) -> str:
     """The text of a node."""
@@ -64,6 +67,30 @@ def with_argument(text: str) -> Change:
         if not isinstance(node, cst.Call):
             return node
         return node.with_changes(args=appended(node.args, argument(text)))
+
+    return change
+
+
+def on_others(name: str, value: str, is_first: str, argument: str) -> Change:
+    """All processes but the first give a call one more option.
+
+    Args:
+        name: Its name.
+        value: Its value.
+        is_first: The expression for whether a process is the first.
+        argument: The keyword argument for it, where there are no `**options`: they may have one.
+    """
+
+    def change(node: cst.BaseExpression) -> cst.BaseExpression:
+        if not isinstance(node, cst.Call):
+            return node
+        options = [each for each in node.args if each.star == "**"]
+        if not options:
+            return with_argument(argument)(node)
+        given = options[-1].value
+        text = text_of(given) if isinstance(given, _CLOSED) else f"({text_of(given)})"
+        chosen = parsed(f'({text} if {is_first} else {{**{text}, "{name}": {value}}})')
+        return node.with_deep_changes(options[-1], value=chosen)
 
     return change
 

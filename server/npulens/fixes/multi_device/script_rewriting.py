@@ -4,7 +4,7 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from npulens.fixes.imports import FOR_EFFECT, imports_module
+from npulens.fixes.imports import FOR_EFFECT, binds_module, imports_module, running_imports
 from npulens.fixes.multi_device import helpers, steps
 from npulens.fixes.multi_device.actions import Actions, FileActions
 from npulens.fixes.multi_device.other_parameters import Difference, differences
@@ -24,7 +24,7 @@ from npulens.fixes.scripts import (
 from npulens.syntax.meanings import Qualified, resolve_name
 from npulens.syntax.parsing import module_tree
 from npulens.syntax.values import Name
-from npulens.syntax.walking import nodes_below
+from npulens.syntax.walking import is_main_guard, nodes_below
 from npulens.training.program import Module, Program
 
 _BROKEN = (SyntaxError, ValueError, RecursionError, MemoryError)
@@ -185,16 +185,9 @@ def _import(file: FileActions, entry: ast.stmt | None) -> None:
     torch = [s for s in body if imports_module([s], "torch")]
     place = None if entry is None else (entry.lineno, entry.col_offset)
     for module in sorted(file.modules):
-        is_top = entry is not None and entry in body
-        is_late = is_top and not any(
-            isinstance(s, ast.Import)
-            and any(a.name.partition(".")[0] == module and a.asname is None for a in s.names)
-            for s in body
-            if s.lineno < entry.lineno  # type: ignore[union-attr]
-        )
         assert first is not None
         if resolve_name(Name(module), script.module, place) == [Qualified(module)]:
-            if is_late:
+            if entry is not None and not _is_imported(module, body, entry):
                 file.insert(Insertion(first), f"import {module}")
         else:
             if module in script.module.module.names:
@@ -211,6 +204,17 @@ def _import(file: FileActions, entry: ast.stmt | None) -> None:
         while plain and (at := body.index(last) + 1) < len(body) and body[at] in plain:
             last = body[at]
         file.insert(Insertion(last, True), FOR_EFFECT)
+
+
+def _is_imported(module: str, body: list[ast.stmt], entry: ast.stmt) -> bool:
+    """Whether `import` has surely run for a module when the statement `entry` does."""
+    outer = next(s for s in body if s.lineno <= entry.lineno <= (s.end_lineno or 0))
+    own, runs = list[ast.stmt](), entry
+    if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        own = [s for s in outer.body if s.lineno < entry.lineno]
+        runs = next((s for s in body if is_main_guard(s)), body[-1])
+    before = [s for s in running_imports(body) if s.lineno < runs.lineno]
+    return binds_module([*before, *own], module)
 
 
 def _comes_first(statement: ast.stmt) -> bool:

@@ -111,6 +111,9 @@ def _mentions(node: ast.AST, names: set[str]) -> bool:
     pending = [node]
     while pending:
         each = pending.pop()
+        if isinstance(each, ast.Call) and each.args and last_name(each.func) == "type":
+            pending += ast.iter_child_nodes(each.func)  # `x.type(t)` is data, `x.type()` a name
+            continue
         if isinstance(each, ast.Attribute) and each.attr in _ABOUT:
             continue
         if isinstance(each, ast.Call) and getattr(each.func, "id", "") in _ABOUT:

@@ -11,6 +11,7 @@ from npulens.fixes.multi_device.node_changes import (
     called,
     chosen,
     inner_model,
+    on_others,
     perhaps_inner_model,
     replaced,
     text_of,
@@ -154,13 +155,16 @@ def let_first_speak(plan: Plan, actions: Actions) -> None:
             Insertion(statement), line if is_started else f"if {HAS_OTHERS}:\n    {line}\n"
         )
     for call in plan.quiet:
-        actions.change(call, with_argument(f"disable={actions.of(call).is_not_first}"), "torch")
+        file = actions.of(call)
+        hidden = f"disable={file.is_not_first}"
+        actions.change(call, on_others("disable", "True", file.is_first, hidden), "torch")
     for path in plan.opened:
         is_first = actions.of(path).is_first
         actions.change(path, chosen("os.devnull", is_first), "os", "torch")
     for call in plan.recorded:
-        mode = f'mode=None if {actions.of(call).is_first} else "disabled"'
-        actions.change(call, with_argument(mode), "torch")
+        is_first = actions.of(call).is_first
+        mode = f'mode=None if {is_first} else "disabled"'
+        actions.change(call, on_others("mode", '"disabled"', is_first, mode), "torch")
     for call in plan.folders:
         is_plain = getattr(call.func, "attr", getattr(call.func, "id", "")) == "mkdir" and call.args
         if is_plain and isinstance(call.func, (ast.Attribute, ast.Name)):
