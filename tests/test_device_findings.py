@@ -286,7 +286,12 @@ def test_every_fix_on_offer_leaves_python(snippet: str) -> None:
 
 
 SAVED = {
-    "to the host": "torch.load(p, map_location={'cuda:0': 'cpu'})",
+    "to the host, of files from a GPU alone": (
+        "torch.load(p, map_location={⟦NPU110:'cuda:0'⟧: 'cpu'})"
+    ),
+    "to the host, of files from either": (
+        "torch.load(p, map_location={'cuda:0': 'cpu', 'npu:0': 'cpu'})"
+    ),
     "written in other ways": "x = {'cuda:%d' % 0: 'cpu', f'cuda:{1}': 'cpu'}",
     "of files from a GPU alone": "places = {⟦NPU110:'cuda:1'⟧: 'npu:0'}",
     "of files from either": "places = {'cuda:1': 'npu:0', 'npu:1': 'npu:0'}",

@@ -399,3 +399,26 @@ def test_an_extension_of_pytorch_before_1_0(here: Path) -> None:
     found = places(here, files)
     assert found["net/ops/boxes.py"][0][:2] == (1, "NPU612")
     assert "net/host/boxes.py" not in found
+
+
+def test_an_extension_that_is_imported_or_else_built_is_reported_at_the_build(here: Path) -> None:
+    use = code(
+        """
+        import importlib.util
+
+        is_installed = importlib.util.find_spec("hull_2D") is not None
+        if not is_installed:
+            from torch.utils.cpp_extension import load
+
+            hull_2D = load(name="hull_2D", sources=["hull.cpp", "hull2D.cu"])
+        else:
+            import hull_2D
+
+
+        def hull(x):
+            return hull_2D.forward(x)
+        """
+    )
+    found = places(here, {"setup.py": SETUP.format("hull_2D"), "use.py": use})["use.py"]
+    assert (7, "NPU601", "") in found
+    assert (9, "NPU612", "reported-at-build") in found

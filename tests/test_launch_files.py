@@ -214,6 +214,14 @@ OTHER = [
         "RUN dpkg -i ⟦NPU905:cuda-keyring⟧_1.0-1_all.deb && dpkg -i ./foo_1.deb && dpkg -l",
     ),
     ("Dockerfile", "FROM ⟦NPU904:registry.example.org/docker/xla:nightly_3.8_cuda_11.8⟧"),
+    (
+        "Dockerfile",
+        "FROM ubuntu:22.04 AS cuda\n"
+        "COPY --from=⟦NPU904:nvidia/opengl:1.0-glvnd-runtime⟧ \\\n  /usr/lib /usr/lib\n"
+        "COPY --chown=a:b --from=⟦NPU904:nvidia/cuda:12.1.1-devel⟧ /a /b\n"
+        "COPY --from=cuda /gpu /gpu",
+    ),
+    ("environment.yml", "dependencies:\n  - ⟦NPU905:nvidiacub⟧\n  - fvcore"),
     (".circleci/config.yml", "jobs:\n  a:\n    steps:\n      - run: ⟦NPU906:nvidia-smi⟧\n"),
     (
         ".circleci/config.yml",

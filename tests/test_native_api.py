@@ -177,6 +177,7 @@ NOTHING = [
     "torch.ones(3, device='cpu').share_memory_()",
     "print('torch.std_mean is slow')",
     # For the host, or for another accelerator
+    "sizes = torch.unique_consecutive(torch.tensor([each.shape[-1] for each in xs]))",
     "def make_weight_cpu(parts):\n    return torch.cat(parts).to_dense()",
     "def split(m):\n    d = torch.neuron.current_device()\n    return torch.std_mean(m.to(d))",
     "def attend_cudnn(q):\n    with torch.nn.attention.sdpa_kernel(b):\n        return f(q)",

@@ -12,7 +12,11 @@ from npulens.catalog.tables import Catalogue
 from npulens.checks.context import Context
 from npulens.checks.insertions import Insertions, bound, with_line_endings
 from npulens.checks.intent.extension_builds import with_builds_together
-from npulens.checks.intent.extension_uses import with_uses_together, without_exempt_extensions
+from npulens.checks.intent.extension_uses import (
+    with_builds_beside,
+    with_uses_together,
+    without_exempt_extensions,
+)
 from npulens.checks.intent.file_purpose import filtered_by_file_role, without_counterpart
 from npulens.checks.intent.kernel_arms import without_kernel_arms
 from npulens.checks.intent.kernel_inputs import with_careful_moves
@@ -275,6 +279,7 @@ def _python_findings(
     guard = EditGuard(document.text, triggers)
     reported = guard.guarded(all_expecting(reported, document.text))
     settled = with_true_places(ledger.settled, reported, module)
+    settled = with_builds_beside(settled, reported, module)
     return Judgement(with_line_endings(reported, document.text), settled)
 
 

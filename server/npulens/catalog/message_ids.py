@@ -480,6 +480,8 @@ if TYPE_CHECKING:
         "log-not-copied.not-wanted",
         "check.before-kernels",
         "check.device-of-a-file",
+        "check.to-the-host",
+        "check.default-device",
         "check.unknown-receiver",
         "check.unknown-word",
         "check.extension-builder",

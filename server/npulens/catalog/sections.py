@@ -37,7 +37,7 @@ from npulens.catalog.model import Applicability
 from npulens.catalog.npu_releases import CANN_RELEASE
 from npulens.catalog.rule_properties import Absent, LibraryState, Once, ReportTable, SettledBy, Tag
 from npulens.catalog.suite_tables import SuiteOwner, Takes
-from npulens.catalog.tables import Choice, Meaning, Place, When
+from npulens.catalog.tables import Choice, Meaning, Place, When, WithoutDevice
 
 
 @dataclass(frozen=True)
@@ -210,10 +210,17 @@ PARAMETERS = Section(
         "rule": read_string,
         "fix": read_applicability,
         "shimmed": read_flag,
+        "without": one_of(WithoutDevice),
         "note": read_localized,
         "source": read_string,
     },
-    {"position": None, "fix": Applicability.SAFE, "shimmed": False, "note": None},
+    {
+        "position": None,
+        "fix": Applicability.SAFE,
+        "shimmed": False,
+        "without": None,
+        "note": None,
+    },
 )
 CALLS = Section(
     "calls",

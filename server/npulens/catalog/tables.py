@@ -1,8 +1,9 @@
 """The catalogue: every rule and every table of symbols, ready to look things up in."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from itertools import chain
 
 from npulens.catalog.entry_names import EntryNames
 from npulens.catalog.model import (
@@ -26,6 +27,18 @@ class Meaning(str, Enum):
     DEVICE = "device"
     BACKEND = "backend"
     ACCELERATOR = "accelerator"
+
+
+class WithoutDevice(str, Enum):
+    """What a callable does if it is given no device.
+
+    Attributes:
+        CUDA: It uses CUDA, and fails without.
+        CHOSEN: It looks for CUDA, and uses the CPU if there is none.
+    """
+
+    CUDA = "cuda"
+    CHOSEN = "chosen"
 
 
 OPTIMIZERS = frozenset(
@@ -103,6 +116,7 @@ class ParameterEntry:
         callable: Qualified name, or `.name` for a method of any receiver.
         position: Its 0-based place among the positional arguments, or `None` if keyword-only.
         fix: `manual` if the callable accepts nothing for the NPU.
+        without: What the callable does if it is not given, `None` if that works.
     """
 
     callable: str
@@ -114,6 +128,7 @@ class ParameterEntry:
     note: LocalizedText | None
     source: str
     fix: Applicability = Applicability.SAFE
+    without: WithoutDevice | None = None
 
 
 Constant = bool | int | float | str
@@ -357,6 +372,9 @@ class Catalogue:
     library_operators: Mapping[str, tuple[str, ...]] = field(init=False, compare=False)
     """What follows a module or package in names of `operators` that are none of PyTorch."""
 
+    choosing: Mapping[str, Sequence[ParameterEntry]] = field(init=False)
+    """Parameters without which libraries choose a device, by the last names of callables."""
+
     _by_name: Mapping[str, Rule] = field(init=False)
 
     _prefixes: tuple[EnvironmentEntry, ...] = field(init=False)
@@ -389,7 +407,13 @@ class Catalogue:
         of_names |= {p.callable: p.callable.partition(".")[0] for p in self._of_accelerators()}
         words.update(word for name, word in of_names.items() if name.partition(".")[0] == word)
         parts = {word for word in self.native.triggers if not word.startswith(".")}
-        parts = (parts | {*of_names.values()} | _OTHER_PARTS) - words
+        entries = chain.from_iterable(self.parameters.values())
+        choosing: dict[str, list[ParameterEntry]] = {}
+        for entry in entries:
+            if entry.without is not None:
+                choosing.setdefault(entry.callable.rpartition(".")[2], []).append(entry)
+        object.__setattr__(self, "choosing", choosing)
+        parts = (parts | {*of_names.values()} | choosing.keys() | _OTHER_PARTS) - words
         object.__setattr__(self, "parts", frozenset(parts))
         computing = self.native.triggers - words - {*of_names.values()}
         object.__setattr__(self, "computing", frozenset(computing))

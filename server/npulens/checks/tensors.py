@@ -219,8 +219,9 @@ def is_on_host(
     """Whether an expression is a tensor that was made on the CPU and never moved.
 
     Names are followed through the assignments of their function. A tensor that is made in the
-    place itself only counts if it is explicitly on the CPU. `known` is what was found out about
-    uses of names; it is given if the expression is the value of one.
+    place itself only counts if it is explicitly on the CPU, or made of numbers of the host.
+    `known` is what was found out about uses of names; it is given if the expression is the value
+    of one.
     """
     if depth > _MAX_DEPTH:
         return False
@@ -228,7 +229,10 @@ def is_on_host(
     if isinstance(node, ast.Call):
         if on_cpu(node):
             return True
-        if _FACTORIES.intersection(qualified_names(node.func, scope)):
+        names = qualified_names(node.func, scope)
+        if "torch.tensor" in names and _is_of_numbers(node):
+            return all(keyword.arg not in ("device", None) for keyword in node.keywords)
+        if _FACTORIES.intersection(names):
             return known is not None and all(k.arg not in ("device", None) for k in node.keywords)
         if isinstance(node.func, ast.Attribute) and node.func.attr not in _MOVES:
             inner = [node.func.value]
@@ -239,6 +243,12 @@ def is_on_host(
     elif isinstance(node, ast.Name) and isinstance(scope, FunctionScope):
         return _name_is_on_host(node, scope, context, {} if known is None else known)
     return any(is_on_host(part, scope, context, known, depth + 1) for part in inner)
+
+
+def _is_of_numbers(node: ast.Call) -> bool:
+    """`torch.tensor([len(x) for x in xs])`; of another tensor it is where that one is."""
+    displays = (ast.List, ast.ListComp, ast.Tuple, ast.Constant)
+    return bool(node.args) and isinstance(node.args[0], displays)
 
 
 def _name_is_on_host(

@@ -48,6 +48,30 @@ def with_uses_together(findings: Sequence[Finding], module: WholeModule) -> list
     return [changed.get(id(finding), finding) for finding in findings]
 
 
+def with_builds_beside(
+    settled: Sequence[Finding], findings: Sequence[Finding], module: WholeModule
+) -> list[Finding]:
+    """What is settled, where the other arm of an import builds the extension itself.
+
+    `if not is_installed: boxes = load(...)`, `else: import boxes`: the build is reported, and no
+    way without the extension.
+    """
+    built = [f for f in findings if f.rule.name == CUDA_EXTENSION]
+    imports = [f for f in settled if f.rule.name == EXTENSION_IMPORT]
+    if not built or not imports:
+        return list(settled)
+    names = {name: start for start, found in _built_by(module, built).items() for name in found}
+    leads = {finding.span.start: finding.span for finding in built}
+    places = {
+        id(each): Settlement(_REASONS[CUDA_EXTENSION], leads[names[symbol]])
+        for each in imports
+        if (symbol := each.arguments.get("symbol", "")) in names
+        and each.settlement is not None
+        and each.settlement.reason == _OTHER_WAY.reason
+    }
+    return [replace(f, settlement=places.get(id(f), f.settlement)) for f in settled]
+
+
 def without_exempt_extensions(
     findings: Sequence[Finding], module: WholeModule, project: ProjectFacts
 ) -> list[Finding]:

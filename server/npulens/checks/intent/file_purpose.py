@@ -26,6 +26,8 @@ _OF_OTHER_MAKERS = re.compile(
 
 _FOLLOWS_DEVICE = re.compile(r"\w\.device\b|\bdevice[ \t]*=[ \t]*\w|\.to\([ \t]*device[ \t]*[,)]")
 """A function that asks where its tensors are, or puts them there, is not for the host alone."""
+_MOVES = re.compile(r"\.to\([ \t]*(?:device[ \t]*=[ \t]*)?(?:\w+\.)*device\b(?![ \t]*=)|\.cuda\(")
+"""A module that moves tensors itself prepares them on the device."""
 _INDENT = re.compile(r"[ \t]*")
 _NEAR = 50
 """How many definitions are looked at for the one around a finding."""
@@ -54,6 +56,7 @@ def filtered_by_file_role(
         return [finding for finding in findings if finding.rule.family == "engine"]
     role = file_role(place)
     on_host = FileRole.HOST in role and not any(f.rule.family == "device" for f in findings)
+    on_host = on_host and _MOVES.search(text) is None
     in_tests = FileRole.IN_TESTS in role
     return [
         finding

@@ -37,13 +37,15 @@ _INSTALLS_ONCE = frozenset(
 _WORD = re.compile(r"\S+")
 _SHELL_PROGRAM = re.compile(r"(?:.*/)?(?:ba|da|z)?sh\Z")
 _INSTRUCTION = re.compile(
-    r"^[ \t]*(?P<name>FROM|ENV|ARG|RUN|CMD|ENTRYPOINT)[ \t]+"
+    r"^[ \t]*(?P<name>FROM|ENV|ARG|RUN|CMD|ENTRYPOINT|COPY|ADD)[ \t]+"
     r"(?P<rest>(?:[^\\\n]|\\[ \t]*\r?\n(?:[ \t]*#[^\n]*\n)*|\\.)*)",
     re.MULTILINE | re.IGNORECASE,
 )
 _BODY = re.compile(r"<<-?[ \t]*['\"]?(\w+)['\"]?")
 _FLAGS = re.compile(r"(?:--\S+(?:[ \t]|\\\r?\n)+)*")
 """Of an instruction: `RUN --network=none pip install ...`."""
+_SOURCE_IMAGE = re.compile(r"(?:--\S+[ \t]+)*--from=(?P<image>\S*/\S+)")
+"""What a `COPY` takes from an image; a stage of the file has no slash in its name."""
 _ENV_PAIR = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?P<value>\"[^\"]*\"|'[^']*'|\S*)")
 _ENV_OLD = re.compile(r"(?P<name>[A-Za-z_]\w*)[ \t]+(?P<value>\S[^\n]*)")
 _NPU_IMAGE = re.compile(
@@ -144,6 +146,8 @@ def _dockerfile(report: LaunchReport) -> None:
             stage += 1
             report.group = (stage,)
             _from(span, report)
+        elif name in ("COPY", "ADD") and (source := _SOURCE_IMAGE.match(text, *span)) is not None:
+            _image(Span(*source.span("image")), report)
         elif name in ("ENV", "ARG"):
             pairs = list(_environment(span, report))
             if name == "ENV":
@@ -166,10 +170,14 @@ def _dockerfile(report: LaunchReport) -> None:
 def _from(span: Span, report: LaunchReport) -> None:
     for word in _WORD.finditer(report.text, *span):
         if not word.group().startswith("--"):
-            atom = Atom(Span(*word.span()), word.group())
-            report.request("image", atom.text, atom.span)
-            image(report, atom)
+            _image(Span(*word.span()), report)
             return
+
+
+def _image(span: Span, report: LaunchReport) -> None:
+    atom = _atom(span.start, report.text[slice(*span)])
+    report.request("image", atom.text, span)
+    image(report, atom)
 
 
 def _environment(span: Span, report: LaunchReport) -> Iterator[tuple[str, Span, Atom]]:

@@ -112,7 +112,9 @@ class Relevance:
         own = _encoded((*project.words, *returning))
         self._python = (*_encoded(_words_of(catalogue)), *own)
         roots = {name.partition(".")[0] for name in catalogue.libraries}
-        self._modules = frozenset(_encoded(roots - {"torch"}))
+        choosing = {e.callable for entries in catalogue.choosing.values() for e in entries}
+        modules = roots | {name.partition(".")[0] for name in choosing}
+        self._modules = frozenset(_encoded(modules - {"torch"}))
         self._launch = _encoded(_LAUNCH_WORDS)
         packages = sorted({root for root in roots if len(root) >= _SHORTEST} | catalogue.packages)
         self._packages = _encoded(

@@ -22,9 +22,11 @@ from npulens.checks.device_words import (
     report_likely,
     report_place_in_file,
     report_removed,
+    report_to_host,
     represents,
 )
 from npulens.checks.entries import report_symbol
+from npulens.checks.python.devices.default_devices import arguments_for
 from npulens.checks.python.devices.project_words import (
     MEGATRONS,
     is_of_megatron,
@@ -379,14 +381,17 @@ def _backends_by_device(node: ast.Dict, scope: Scope, context: Context) -> None:
 def _places_in_a_file(node: ast.Dict, scope: Scope, context: Context) -> None:
     """`{"cuda:0": "cuda:1"}`: where tensors were when they were saved, and where they go.
 
-    The first is right for files from a GPU. With `"cpu"` there is nothing to add for others.
+    The first is right for files from a GPU alone.
     """
     word = WORDS[Meaning.DEVICE]
     knows_npu = context.code.mentions_npu(*(key for key in node.keys if key is not None))
     for key, value in zip(node.keys, node.values, strict=True):
         if key is None or not _is_numbered_device(key, word, scope, context):
             continue
-        if knows_npu or (isinstance(value, ast.Constant) and value.value == "cpu"):
+        is_to_host = isinstance(value, ast.Constant) and value.value == "cpu"
+        if is_to_host and len(node.keys) == 1 and not knows_npu:
+            report_to_host(node, key, context)
+        elif knows_npu or is_to_host:
             found = literals(key, word, scope, context)
             context.settle_all((part for part, _ in found), "no-effect")
         elif is_word(value, word, scope, context) or context.code.mentions_npu(value):
@@ -474,20 +479,10 @@ def _known_parameters(node: ast.Call, scope: Scope, context: Context) -> None:
         early = is_unpatched(node.func, scope, context)
         is_patched = context.by_shim(parameter.shimmed and not early) is not None
         word = WORDS[parameter.meaning]
-        for argument in _arguments(node, parameter):
+        for argument in arguments_for(node, parameter):
             report_all(argument, word, parameter, scope, context, even_shimmed=early)
             if not is_patched:
                 report_composed(argument, word, parameter.rule.name, scope, context)
-
-
-def _arguments(node: ast.Call, parameter: ParameterEntry) -> Iterator[ast.expr]:
-    for keyword in node.keywords:
-        if keyword.arg == parameter.parameter:
-            yield keyword.value
-    position = parameter.position
-    before = [] if position is None else node.args[: position + 1]
-    if len(before) == (position or 0) + 1 and not any(isinstance(a, ast.Starred) for a in before):
-        yield before[-1]
 
 
 def _own_function(node: ast.Call, scope: Scope, context: Context) -> None:
