@@ -9,7 +9,7 @@ from npulens.fixes.scripts import UnclearError
 from npulens.syntax.bindings import Function
 from npulens.syntax.walking import nodes_below
 from npulens.training.call_sites import CallSites, Site
-from npulens.training.flow import Flow
+from npulens.training.flow import RETURN_ITSELF, Flow
 from npulens.training.loss_regions import LossRegion
 
 _TAKE_ARRAYS = frozenset({"numpy", "sklearn", "skimage", "scipy", "cv2", "pandas", "matplotlib"})
@@ -124,12 +124,15 @@ class ArraySearch:
 
     def _meanings(self, function: ast.expr) -> list[str]:
         """The full names of what a library defines, also of what makes an object: a criterion."""
-        found = self._flow.library_names(function)
+        found = [_of_itself(name) for name in self._flow.library_names(function)]
         if found or not isinstance(function, (ast.Name, ast.Attribute)):
             return found
         made = (value.node for value in self._flow.origins(function) if not value.path)
         return [
-            n for node in made if isinstance(node, ast.Call) for n in self._flow.library_names(node)
+            _of_itself(name)
+            for node in made
+            if isinstance(node, ast.Call)
+            for name in self._flow.library_names(node)
         ]
 
     def _result_at(self, depth: int) -> Callable[[ast.Call, HalfValues], list[bool] | None]:
@@ -172,6 +175,12 @@ class ArraySearch:
             name.partition(".")[0] in _TAKE_ARRAYS and name.rpartition(".")[2] not in _NO_ARRAYS
             for name in self._flow.library_names(call.func)
         )
+
+
+def _of_itself(name: str) -> str:
+    """`torch.nn.MSELoss` of `torch.nn.MSELoss.cuda`, which returns its object."""
+    owner, _, last = name.rpartition(".")
+    return _of_itself(owner) if last in RETURN_ITSELF and owner[:1] else name
 
 
 def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:

@@ -146,20 +146,28 @@ class MixedPrecision:
         """See that what the script imports can be computed in half precision as well."""
         start = Module("", self._script.tree, self._script.module)
         training = self._training
+        above = () if self._above is None else self._above(start)
         if self._find is None:
             flow = Flow(training.sites.program, training.sites)
         else:
             program = Program(start, self._find)
-            if stays_on_host(program) or any(takes_of_host(program, each) for each in regions):
+            if self._is_of_host(program, above, regions):
                 raise UnclearError(regions[0].statements[0].lineno, "instrument.on-host")
             training, flow = read_program(program)
         if self._dtype == "float16":
             self._require_no_wrapper(flow)
         loops = [turn.around for turn in self._turns]
         HalfHazards(training, flow, self._dtype, start).require_none(regions, loops)
-        for larger in () if self._above is None else self._above(start):
+        for larger in above:
             training, flow = read_program(larger)
             HalfHazards(training, flow, self._dtype, start).require_none(regions, loops)
+
+    def _is_of_host(
+        self, program: Program, above: Sequence[Program], regions: Sequence[LossRegion]
+    ) -> bool:
+        if any(takes_of_host(program, each) for each in regions):
+            return True
+        return stays_on_host(program, above)
 
     def _require_no_wrapper(self, flow: Flow) -> None:
         """See that a scaler is given optimizers, and no wrappers of them."""

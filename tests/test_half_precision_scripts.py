@@ -1,0 +1,123 @@
+"""Half precision: scripts of the host, criteria and what only stores halves."""
+
+from pathlib import Path
+
+import pytest
+
+from commands import invoke
+from npulens.fixes.instruments.inserting import instrumented
+from npulens.fixes.instruments.known_instruments import BY_NAME
+from npulens.fixes.scripts import UnclearError
+
+HEAD = (
+    "import numpy as np\nimport torch\nfrom torch import nn\nfrom torch.nn import functional as F\n"
+)
+UPDATE = "    loss.backward()\n    optimizer.step()\n"
+LOOP = HEAD + "seen = []\nfor x, y in loader:\n    out = model(x)\n    loss = F.mse_loss(out, y)\n"
+
+
+def refusal(text: str, kind: str) -> str:
+    """Why a script is refused; empty if it is not."""
+    try:
+        instrumented(text, BY_NAME[kind])
+    except UnclearError as unclear:
+        return f"{unclear.line}: {unclear.text.en}"
+    return ""
+
+
+MAIN = """\
+import torch
+import layers
+SETUP
+model = layers.Net(4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for inputs, y in loader:
+    loss = model(inputs).sum()
+    loss.backward()
+    optimizer.step()
+"""
+LAYERS = """\
+import torch
+class Net(torch.nn.Module):
+    '''Takes an Input of a GPU or of the host.'''
+    def __init__(self, size):
+        super().__init__()
+        self.input_layer = torch.nn.Linear(size, size)
+    def forward(self, x):
+        return self.input_layer(x) + torch.ones(4, device=x.device)
+"""
+
+
+@pytest.mark.parametrize(
+    ("setup", "is_host"),
+    [
+        ("torch.cuda.manual_seed_all(1)", True),
+        ("device = 'cpu'\nlayers.Net(4).to(device)", True),
+        ("print('no Input')", True),
+        ("torch.cuda.set_device(1)", False),
+        ("device = 'cuda' if torch.cuda.is_available() else 'cpu'", False),
+        ("other.to(args.device)", False),
+    ],
+)
+def test_scripts_that_move_nothing(setup: str, is_host: bool, here: Path) -> None:
+    (here / "train.py").write_text(MAIN.replace("SETUP", setup))
+    (here / "layers.py").write_text(LAYERS)
+    code, _, errors = invoke("instrument", "float16", "train.py")
+    assert (code, "nothing of this script is moved" in errors) == (2 if is_host else 0, is_host)
+
+
+TRAINER = """\
+class Trainer:
+    def __init__(self, model, optimizer, loader):
+        self.model, self.optimizer, self.loader = model, optimizer, loader
+    def train(self):
+        for x, y in self.loader:
+            loss = self.model(x, y)
+            loss.backward()
+            self.optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(("move", "is_host"), [("net", True), ("net.cuda()", False), ("", False)])
+def test_what_is_given_may_be_moved_by_callers(move: str, is_host: bool, here: Path) -> None:
+    (here / "setup.py").touch()
+    (here / "trainer.py").write_text(TRAINER)
+    if move:
+        text = "from trainer import Trainer\nimport torch\nnet = torch.nn.Linear(4, 4)\n"
+        (here / "main.py").write_text(f"{text}Trainer({move}, made, loader).train()\n")
+    code, _, errors = invoke("instrument", "bfloat16", "trainer.py")
+    assert (code, "nothing of this script is moved" in errors) == (2 if is_host else 0, is_host)
+
+
+def test_a_file_of_another_folder_with_the_same_name_imports_nothing(here: Path) -> None:
+    (here / "setup.py").touch()
+    for name, text in {
+        "one/main.py": MAIN.replace("SETUP", ""),
+        "one/layers.py": LAYERS,
+        "two/main.py": "SIZE = 4\n",
+        "two/run.py": "from main import SIZE\nnet.cuda()\n",
+    }.items():
+        (here / name).parent.mkdir(exist_ok=True)
+        (here / name).write_text(text)
+    code, _, errors = invoke("instrument", "bfloat16", "one/main.py")
+    assert (code, "nothing of this script is moved" in errors) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("lines", "is_array"),
+    [
+        ("loss = criterion(out, y)\n    seen.append(loss.data.cpu().numpy())\n", False),
+        ("loss, score = edge_loss(out, y)\n    seen.append(loss.detach().numpy())\n", False),
+        ("loss, score = edge_loss(out, y)\n    seen.append(score.detach().numpy())\n", True),
+        ("for a, b in zip(out.argmax(1), y):\n        np.array_equal(a, b)\n", False),
+        ("for a, b in zip(out, y):\n        np.array_equal(a, b)\n", True),
+        ("for n, (a, b) in enumerate(zip(out, y)):\n        np.asarray(b)\n", False),
+    ],
+)
+def test_what_a_criterion_gives(lines: str, is_array: bool) -> None:
+    text = LOOP.replace("seen = []\n", "seen = []\ncriterion = nn.NLLLoss()\n" + CUDA)
+    text += f"    {lines}    loss = F.mse_loss(out, y)\n{UPDATE}"
+    assert ("NumPy" in refusal(text, "bfloat16")) == is_array
+
+
+CUDA = "if torch.cuda.is_available():\n    criterion = criterion.cuda()\n"
