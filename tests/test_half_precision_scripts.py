@@ -121,3 +121,86 @@ def test_what_a_criterion_gives(lines: str, is_array: bool) -> None:
 
 
 CUDA = "if torch.cuda.is_available():\n    criterion = criterion.cuda()\n"
+
+
+STEPS = """\
+import torch
+from helpers import check
+from library import inspect
+for x, y in loader:
+    loss = model(x, y)
+    loss.backward()
+    CALL
+    optimizer.step()
+model.train()
+"""
+HELPERS = """\
+import torch
+def check(model, most=1):
+    return inner(model, most)
+def inner(model, most):
+    return torch.nn.utils.clip_grad_norm_(model.parameters(), most)
+def look(model):
+    print(model)
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "outcome"),
+    [
+        ("norm = check(model, 2)", "unscaled"),
+        ("if x > 2:\n        check(model, most=2)", "unscaled"),
+        ("inspect(model)", "refused"),
+        ("inspect(*model.parameters())", "refused"),
+        ("inspect(optimizer)", "refused"),
+        ("inspect(x)", "plain"),
+        ("print(model)", "plain"),
+        ("torch.save(model, 'path')", "plain"),
+    ],
+)
+def test_what_runs_between_a_backward_pass_and_its_update(
+    call: str, outcome: str, here: Path
+) -> None:
+    (here / "train.py").write_text(STEPS.replace("CALL", call) + "device = 'cuda'\n")
+    (here / "helpers.py").write_text(HELPERS)
+    code, _, errors = invoke("instrument", "float16", "train.py")
+    assert (code, "train.py:7" in errors) == ((2, True) if outcome == "refused" else (0, False))
+    text = (here / "train.py").read_text()
+    assert ("scale(loss).backward()  # npulens: instrument float16\n    npu" in text) == (
+        outcome == "unscaled" and "if" not in call
+    )
+    assert ("npu_scaler.unscale_(optimizer)" in text) == (outcome == "unscaled")
+
+
+TWO_PASSES = """\
+import torch
+from sharp import Sharp
+model = torch.nn.Linear(4, 4).cuda()
+optimizer = Sharp(model.parameters(), torch.optim.SGD)
+for x, y in loader:
+    loss = torch.nn.functional.mse_loss(model(x), y)
+    loss.backward()
+    optimizer.first_step(zero_grad=True)
+    again = torch.nn.functional.mse_loss(model(x), y)
+    again.backward()
+    optimizer.second_step(zero_grad=True)
+"""
+OWN = """\
+class Sharp(torch.optim.Optimizer):
+    def __init__(self, params, base):
+        self.base = base(params)
+    def second_step(self, zero_grad=False):
+        self.base_optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("is_own", [False, True])
+def test_an_optimizer_of_two_backward_passes(is_own: bool) -> None:
+    text = TWO_PASSES.replace("from sharp import Sharp\n", OWN) if is_own else TWO_PASSES
+    for kind, line in (("profiler", "npu_profiler.step()"), ("dump", "npu_debugger.stop()")):
+        result = instrumented(text, BY_NAME[kind])
+        assert f"second_step(zero_grad=True)\n    {line}" in result
+    assert instrumented(text, BY_NAME["bfloat16"]).count("with torch.autocast") == 2
+    for kind, reason in (("monitor", "never called"), ("float16", "would have scaled")):
+        assert "two backward passes" in refusal(text, kind)
+        assert reason in refusal(text, kind)

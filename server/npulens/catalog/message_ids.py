@@ -709,6 +709,8 @@ if TYPE_CHECKING:
         "instrument.too-large-for-half",
         "instrument.types-differ",
         "instrument.on-host",
+        "instrument.two-passes-watched",
+        "instrument.two-passes-scaled",
         "instrument.clips-for-several",
         "instrument.clips-without-step",
         "instrument.stepped-twice",

@@ -116,9 +116,8 @@ def _without_moves(tree: ast.AST) -> Iterable[int]:
             is_of_cards = owner == "torch.cuda" and last in _NO_MOVES
             if is_of_cards or ast.unparse(node) == "torch.device('cpu')":
                 yield from (id(part) for part in nodes_below(node))
-        elif isinstance(node, ast.Attribute) and node.attr == "device":
-            if _is_tensor(node.value):
-                yield id(node)
+        elif isinstance(node, ast.Attribute) and node.attr == "device" and _is_tensor(node.value):
+            yield id(node)
 
 
 def _is_tensor(node: ast.expr) -> bool:

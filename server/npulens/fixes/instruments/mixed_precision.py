@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from npulens.catalog.model import Edit
+from npulens.fixes.instruments.between_passes import BetweenPasses
 from npulens.fixes.instruments.bfloat16_arrays import ArraySearch
 from npulens.fixes.instruments.half_hazards import HalfHazards
 from npulens.fixes.instruments.host_scripts import stays_on_host, takes_of_host
@@ -22,7 +23,7 @@ from npulens.fixes.scripts import Script, UnclearError
 from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import Qualified, resolve_name
 from npulens.syntax.strings import comments_and_strings
-from npulens.syntax.values import Name, dotted_name, last_name
+from npulens.syntax.values import Name, last_name
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import line_ending
 from npulens.text.spans import Span
@@ -36,7 +37,7 @@ from npulens.training.program import FindModule, FindPrograms, Module, Program
 from npulens.training.step_blocks import WITHOUT_GRADIENTS
 from npulens.training.training_script import TrainingScript, read_program
 from npulens.training.turns import Turn, turns
-from npulens.training.updates import Backward, Update
+from npulens.training.updates import Backward, is_in_two_passes
 
 _CASTS_ALREADY = re.compile(
     r"\bautocast\b|\bGradScaler\b|\bamp\.(?:initialize|scale_loss)\b|\.half\(\)|\.bfloat16\(\)"
@@ -54,7 +55,6 @@ _SETS_GRADIENTS = re.compile(
     r"\.grad\s*=(?!=|\s*(?:None\b|torch\.zeros|[\w.\[\]]+\.grad\b))"  # none, or what it was
 )
 """Where gradients may come from no `backward()`, so that what computes their loss is not seen."""
-_OWN_METHOD = re.compile(r"\bdef[ \t]+(\w+)|\bself\.(\w+)[ \t]*=")
 _STEP = "    "
 _NO_MODELS = ("torch.", "F.", "nn.", "np.", "math.")
 
@@ -103,6 +103,7 @@ class MixedPrecision:
         self._dtype, self._scaler, self._find = dtype, scaler, find
         self._above = above
         self._barriers = training.barriers
+        self._whole = training.sites
         self._turns = turns(training)
         self._start = RegionStart(training.sites)
         strings = comments_and_strings(script.lines.text)
@@ -110,6 +111,12 @@ class MixedPrecision:
         self._long_strings = [
             span for span in strings if "\n" in text[slice(*span)] and span.start not in unused
         ]
+
+        for update in training.updates if dtype == "float16" else ():
+            if is_in_two_passes(update):
+                node = update.site.node
+                code = script.source(node)
+                raise UnclearError(node.lineno, "instrument.two-passes-scaled", code=code)
 
     def imports(self) -> tuple[str, ...]:
         """The import of torch, where the module has no such name."""
@@ -154,6 +161,7 @@ class MixedPrecision:
             if self._is_of_host(program, above, regions):
                 raise UnclearError(regions[0].statements[0].lineno, "instrument.on-host")
             training, flow = read_program(program)
+        self._whole = training.sites
         if self._dtype == "float16":
             self._require_no_wrapper(flow)
         loops = [turn.around for turn in self._turns]
@@ -195,10 +203,12 @@ class MixedPrecision:
         """The lines of a scaler: `unscale_` before clipping, `update` behind the last step."""
         if self._dtype != "float16":
             return
+        script, sites = self._script, self._training.sites
+        between = BetweenPasses(script, sites, self._whole)
         found = (
             line
             for turn in self._turns
-            for line in scaler_lines(self._script, self._training.sites, turn, self._scaler)
+            for line in scaler_lines(script, sites, turn, self._scaler, {*between.clipping(turn)})
         )
         yield from dict.fromkeys(found)  # several loops may run the same function
 
@@ -286,7 +296,6 @@ class MixedPrecision:
                 yield self._replaced(backward.site.node, loss, f"{scaler}.scale({loss})")
             for update in step.updates:
                 node = update.site.node
-                self._require_nothing_unknown(step.backwards, update)
                 if update.scaler is not None or (isinstance(node, ast.Call) and node.args):
                     raise UnclearError(node.lineno, "instrument.step-with-closure")
                 if getattr(getattr(node, "func", None), "attr", "") != "step":
@@ -294,24 +303,6 @@ class MixedPrecision:
                 optimizer = script.source(update.optimizer)
                 called = script.source(node)
                 yield self._replaced(node, called, f"{scaler}.step({optimizer})")
-
-    def _require_nothing_unknown(self, backwards: Sequence[Backward], update: Update) -> None:
-        """See that no method of a base class elsewhere may clip the scaled gradients."""
-        function, end = update.site.function, update.site.node.lineno
-        lines = [each.site.node.lineno for each in backwards if each.site.function is function]
-        begin = max((line for line in lines if line <= end), default=end)
-        if function is None or begin == end:
-            return
-        text = self._script.lines.text
-        own = {name for names in _OWN_METHOD.findall(text) for name in names}
-        for node in nodes_below(function):
-            if isinstance(node, ast.Call) and begin < node.lineno < end:
-                name = dotted_name(node.func)
-                if name is None or name.root != "self" or len(name.path) != 1:
-                    continue
-                if name.path[0] not in own:
-                    code = self._script.source(node.func)
-                    raise UnclearError(node.lineno, "instrument.unknown-between", code=code)
 
     def _replaced(self, node: ast.expr, old: str, new: str) -> Edit:
         """A line in which one expression becomes another, with the old line in a comment."""

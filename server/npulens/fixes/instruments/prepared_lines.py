@@ -24,6 +24,7 @@ from npulens.training.program import FindModule, FindPrograms
 from npulens.training.statement_blocks import block_with
 from npulens.training.training_script import TrainingScript
 from npulens.training.turns import turns
+from npulens.training.updates import is_in_two_passes
 
 _MOST_NAMES = 6
 """How many names a number is followed through."""
@@ -56,6 +57,7 @@ def prepared_lines(
         last = first.statement.end_lineno or first.statement.lineno
         spot = Spot(first.site, last + 1 if loop is None else loop.lineno)
     if any("{optimizer}" in line for line in instrument.prepared):
+        _require_own_step(training)
         values["optimizer"] += path_to_optimizer(training, flow, find)
     if any("{accumulation}" in line for line in instrument.prepared):
         values["accumulation"] = _accumulation(training, spot, flow, above)
@@ -113,6 +115,14 @@ def _require_one(made: Sequence[MadeOptimizer], training: TrainingScript, flow: 
         is_same = ast.unparse(each.optimizer) == ast.unparse(first.optimizer)
         if not is_same or each.models != first.models:
             raise UnclearError(each.statement.lineno, "instrument.several-optimizers")
+
+
+def _require_own_step(training: TrainingScript) -> None:
+    """See that the optimizer is updated by its `step()`, on which hooks are set."""
+    for update in training.updates:
+        if is_in_two_passes(update):
+            node = update.site.node
+            raise UnclearError(node.lineno, "instrument.two-passes-watched", code=ast.unparse(node))
 
 
 def _written(instrument: Instrument, made: MadeOptimizer) -> str:
