@@ -204,3 +204,53 @@ def test_an_optimizer_of_two_backward_passes(is_own: bool) -> None:
     for kind, reason in (("monitor", "never called"), ("float16", "would have scaled")):
         assert "two backward passes" in refusal(text, kind)
         assert reason in refusal(text, kind)
+
+
+ARMS = """\
+import torch
+from torch.nn import functional as F
+net.train()
+critic.train()
+for step, (x, y) in enumerate(loader):
+    x, y = x.cuda(), y.cuda()
+    fake = net(x)
+    low = LOW(fake)
+    if step > start:
+        loss_d = critic(fake.detach()).mean()
+        loss_d.backward()
+        opt_d.step()
+    opt_g.zero_grad()
+    near = F.l1_loss(low, y)
+    if step > start:
+        loss = critic(fake).mean() + near
+    else:
+        loss = near
+    loss.backward()
+    opt_g.step()
+"""
+
+
+def test_a_forward_pass_above_another_backward_pass() -> None:
+    result = instrumented(ARMS.replace("LOW", "F.avg_pool1d"), BY_NAME["bfloat16"])
+    lines = [line.partition("  # npulens")[0] for line in result.splitlines()]
+    head = '    with torch.autocast("npu", dtype=torch.bfloat16):'
+    at = lines.index("        fake = net(x)")
+    assert lines[at - 1 : at + 3] == [
+        head,
+        "        fake = net(x)",
+        "        low = F.avg_pool1d(fake)",
+        "    if step > start:",
+    ]
+    at = lines.index("        near = F.l1_loss(low, y)")
+    assert lines[at - 1 : at + 2] == [head, lines[at], "        if step > start:"]
+
+
+def test_what_an_earlier_forward_pass_cannot_do_in_half() -> None:
+    assert "torch.fft" in refusal(ARMS.replace("LOW", "torch.fft.rfft"), "bfloat16")
+
+
+def test_a_forward_pass_above_a_condition() -> None:
+    text = HEAD + "model.train()\nfor x, y in loader:\n    out = model(x)\n    if len(y):\n"
+    text += "        loss = F.mse_loss(out, y)\n        loss.backward()\n        optimizer.step()\n"
+    result = instrumented(text, BY_NAME["bfloat16"])
+    assert result.count("with torch.autocast") == 2

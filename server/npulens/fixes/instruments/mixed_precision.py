@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from npulens.catalog.model import Edit
 from npulens.fixes.instruments.between_passes import BetweenPasses
 from npulens.fixes.instruments.bfloat16_arrays import ArraySearch
+from npulens.fixes.instruments.earlier_passes import earlier_passes
 from npulens.fixes.instruments.half_hazards import HalfHazards
 from npulens.fixes.instruments.host_scripts import stays_on_host, takes_of_host
 from npulens.fixes.instruments.insertion import Insertion, before, behind
@@ -140,6 +141,9 @@ class MixedPrecision:
         if not regions:
             return
         regions = self._joined(regions)
+        sites = self._training.sites
+        for each in earlier_passes([*regions.values()], sites, self._start, self._barriers):
+            regions[each.statements[0]] = each
         _require_apart([*regions.values()])
         self._require_no_hazard([*regions.values()])
         if self._dtype == "bfloat16":
