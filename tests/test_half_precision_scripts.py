@@ -254,3 +254,18 @@ def test_a_forward_pass_above_a_condition() -> None:
     text += "        loss = F.mse_loss(out, y)\n        loss.backward()\n        optimizer.step()\n"
     result = instrumented(text, BY_NAME["bfloat16"])
     assert result.count("with torch.autocast") == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "use", "is_refused"),
+    [
+        ("kept = [image.unsqueeze(0).half() for image in images]", "kept[0].float()", False),
+        ("kept = [image.half() for image in images]", "kept[0]", True),
+        ("model.half()", "x.float()", True),
+        ("model = build(4).half()", "x.float()", True),
+    ],
+)
+def test_images_that_are_kept_in_half_are_no_cast(line: str, use: str, is_refused: bool) -> None:
+    text = LOOP.replace("seen = []\n", f"{line}\nmodel.train()\n").replace("(x)", f"({use})")
+    for kind in ("bfloat16", "float16"):
+        assert ("about precision" in refusal(text + UPDATE, kind)) == is_refused

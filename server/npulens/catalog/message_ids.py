@@ -711,6 +711,7 @@ if TYPE_CHECKING:
         "instrument.on-host",
         "instrument.two-passes-watched",
         "instrument.two-passes-scaled",
+        "instrument.replaced-model",
         "instrument.clips-for-several",
         "instrument.clips-without-step",
         "instrument.stepped-twice",

@@ -56,6 +56,7 @@ _SETS_GRADIENTS = re.compile(
     r"\.grad\s*=(?!=|\s*(?:None\b|torch\.zeros|[\w.\[\]]+\.grad\b))"  # none, or what it was
 )
 """Where gradients may come from no `backward()`, so that what computes their loss is not seen."""
+_OF_MODELS = frozenset({"parameters", "named_parameters", "train", "eval", "state_dict"})
 _STEP = "    "
 _NO_MODELS = ("torch.", "F.", "nn.", "np.", "math.")
 
@@ -84,7 +85,7 @@ class MixedPrecision:
         above: FindPrograms | None = None,
     ) -> None:
         text = _code_alone(script.lines.text)
-        if casts := _CASTS_ALREADY.search(text):
+        if casts := _casts(text, script, training):
             line = text.count("\n", 0, casts.start()) + 1
             raise UnclearError(line, "instrument.casts-already", code=casts[0])
         if refuses := _REFUSES_AUTOCAST.search(text):
@@ -321,6 +322,35 @@ class MixedPrecision:
         changed = content[:at] + content[at:].replace(old, new, 1)
         text = replaced_line(content, changed, self._dtype, line_ending(lines.text))
         return Edit(Span(start, start + len(content)), text)
+
+
+def _casts(text: str, script: Script, training: TrainingScript) -> re.Match[str] | None:
+    """What is about precision in a script, but for data that is stored in less of it."""
+    found = [*_CASTS_ALREADY.finditer(text)]
+    if not any(each[0] == ".half()" for each in found):
+        return found[0] if found else None
+    models = {ast.unparse(call.func) for _, call in training.sites.calls()}
+    models.update(
+        ast.unparse(call.func.value)
+        for _, call in training.sites.calls()
+        if isinstance(call.func, ast.Attribute) and call.func.attr in _OF_MODELS
+    )
+    stored = set[int]()
+    is_widened = False
+    for _, call in training.sites.calls():
+        if isinstance(call.func, ast.Attribute):
+            is_widened |= call.func.attr == "float"
+            if call.func.attr == "half" and _root(call.func.value) not in models:
+                stored.add(script.lines.span(call).end - len(".half()"))
+    return next((e for e in found if not is_widened or e.start() not in stored), None)
+
+
+def _root(node: ast.expr) -> str:
+    """What methods are called of: `x` of `x[0].unsqueeze(0)`."""
+    while isinstance(node, (ast.Call, ast.Subscript)):
+        inner = node.func if isinstance(node, ast.Call) else node.value
+        node = inner.value if isinstance(inner, ast.Attribute) else inner
+    return ast.unparse(node)
 
 
 def _is_without_gradients(function: Function) -> bool:

@@ -116,9 +116,23 @@ def in_steps(
             raise UnclearError(step.loop.lineno, "instrument.loop-in-one-line")
         if counted:
             for end in step_ends(step, training.sites):
-                yield behind(lines, end, counted, order=1)
+                condition = _of_accumulation(step)
+                yield behind(lines, end, _under(condition, counted), order=1)
         if begin or closed:
             yield from _in_turn(step, training, lines, begin, closed)
+
+
+def _of_accumulation(step: StepLoop) -> str:
+    """What tells whether a turn updates, in `with accelerator.accumulate(model):` or behind it."""
+    for update in step.updates:
+        for statement in update.site.statements:
+            if not isinstance(statement, ast.With):
+                continue
+            for item in statement.items:
+                called = getattr(item.context_expr, "func", None)
+                if isinstance(called, ast.Attribute) and called.attr == "accumulate":
+                    return f"{ast.unparse(called.value)}.sync_gradients"
+    return ""
 
 
 def _in_turn(
