@@ -269,3 +269,26 @@ def test_images_that_are_kept_in_half_are_no_cast(line: str, use: str, is_refuse
     text = LOOP.replace("seen = []\n", f"{line}\nmodel.train()\n").replace("(x)", f"({use})")
     for kind in ("bfloat16", "float16"):
         assert ("about precision" in refusal(text + UPDATE, kind)) == is_refused
+
+
+HELPER = "def keep(value, name='x'):\n    return show(name, value.detach())\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "is_array"),
+    [
+        ("keep(out)", True),
+        ("keep(loss)", False),
+        ("keep(out.float())", False),
+        ("writer.add_image('out', out)", True),
+        ("writer.add_scalar('out', out)", False),
+    ],
+)
+def test_arrays_that_another_file_makes(line: str, is_array: bool, here: Path) -> None:
+    (here / "helper.py").write_text(
+        "import numpy as np\ndef show(name, value):\n    return np.asarray(value.cpu())\n" + HELPER
+    )
+    text = LOOP.replace("seen = []", "from helper import keep\nmodel.cuda()")
+    (here / "train.py").write_text(f"{text}{UPDATE}    {line}\n")
+    code, _, errors = invoke("instrument", "bfloat16", "train.py")
+    assert (code, "train.py:12" in errors) == (2 if is_array else 0, is_array)

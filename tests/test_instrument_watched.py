@@ -110,3 +110,35 @@ def test_turns_that_only_add_up_are_no_steps(around: str) -> None:
     result = put_in(text, "profiler")
     guarded = "        if accelerator.sync_gradients:\n            npu_profiler.step()"
     assert (guarded in result) == ("accumulate" in around)
+
+
+@pytest.mark.parametrize(
+    ("line", "is_put_in"),
+    [
+        ("if broken: return", True),
+        ("if x.bad and broken: return", True),
+        ("if broken(): return", False),
+        ("if broken: return\n        else: pass", False),
+    ],
+)
+def test_a_loop_that_is_left_in_one_line(line: str, is_put_in: bool) -> None:
+    text = (
+        "def train():\n    for x in loader:\n        loss = model(x)\n        loss.backward()\n"
+        f"        optimizer.step()\n        {line}\n"
+    )
+    if is_put_in:
+        condition = line.partition(":")[0]
+        guarded = f"        {condition}:\n            npu_profiler.stop()\n        {line}"
+        assert guarded in put_in(text, "profiler")
+    else:
+        with pytest.raises(UnclearError):
+            put_in(text, "profiler")
+
+
+def test_a_model_whose_train_computes_the_loss() -> None:
+    text = (
+        "import torch\nfor batch in loader:\n    loss = model.train(batch.cuda())\n"
+        "    loss.backward()\n    optimizer.step()\n"
+    )
+    wanted = '    with torch.autocast("npu", dtype=torch.bfloat16):\n        loss = model.train('
+    assert wanted in put_in(text, "bfloat16").replace(MARK, "")

@@ -175,10 +175,16 @@ def _called(statements: Sequence[ast.stmt]) -> set[str]:
 def computes(statement: ast.stmt, scope: Scope) -> bool:
     """Whether a statement calls a model, a criterion or the like."""
     return any(
-        _is_computation(node.func, scope)
+        _is_computation(node.func, scope) or _trains(node)
         for node in nodes_below(statement)
         if isinstance(node, ast.Call)
     )
+
+
+def _trains(call: ast.Call) -> bool:
+    """`model.train(batch)` of a model that computes its loss so, and no `model.train()`."""
+    is_named = isinstance(call.func, ast.Attribute) and call.func.attr == "train"
+    return is_named and any(isinstance(each, (ast.Call, ast.Starred)) for each in call.args)
 
 
 def _is_computation(callee: ast.expr, scope: Scope) -> bool:

@@ -147,8 +147,6 @@ class MixedPrecision:
             regions[each.statements[0]] = each
         _require_apart([*regions.values()])
         self._require_no_hazard([*regions.values()])
-        if self._dtype == "bfloat16":
-            ArraySearch(self._training.sites, regions.values()).require_none()
         for region in regions.values():
             yield from self._indented(region)
         if self._dtype == "float16":
@@ -167,6 +165,8 @@ class MixedPrecision:
                 raise UnclearError(regions[0].statements[0].lineno, "instrument.on-host")
             training, flow = read_program(program)
         self._whole = training.sites
+        if self._dtype == "bfloat16":
+            ArraySearch(training.sites, flow, regions).require_none()
         if self._dtype == "float16":
             self._require_no_wrapper(flow)
         loops = [turn.around for turn in self._turns]
