@@ -292,3 +292,18 @@ def test_arrays_that_another_file_makes(line: str, is_array: bool, here: Path) -
     (here / "train.py").write_text(f"{text}{UPDATE}    {line}\n")
     code, _, errors = invoke("instrument", "bfloat16", "train.py")
     assert (code, "train.py:12" in errors) == (2 if is_array else 0, is_array)
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("model = torch.ao.quantization.prepare_qat(model)", "about precision already"),
+        ("from pytorch3d.loss import chamfer_distance as near", "`near`"),
+        ("from pytorch3d.ops.knn import knn_points as near", "`near`"),
+        ("from helper import near", ""),
+    ],
+)
+def test_what_is_of_one_precision(line: str, reason: str) -> None:
+    text = LOOP.replace("seen = []", line).replace("F.mse_loss(", "near(") + UPDATE
+    found = refusal(text, "bfloat16")
+    assert (reason in found, bool(found)) == (True, bool(reason))

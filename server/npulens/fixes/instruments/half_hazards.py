@@ -29,6 +29,14 @@ _NO_HALF = re.compile(
 
 Source: PyTorch, `aten/src/ATen/native/BatchLinearAlgebra.cpp` and `SpectralOps.cpp`.
 """
+_OF_POINTS = re.compile(
+    r"pytorch3d\.(?:ops\.(?:\w+\.)?(?:knn_points|ball_query|sample_\w+)"
+    r"|loss\.(?:\w+\.)?chamfer_distance)"
+)
+"""Kernels of a library for float32 and float64 alone.
+
+Source: PyTorch3D, `pytorch3d/csrc/knn/knn.cu` and its neighbours, `AT_DISPATCH_FLOATING_TYPES`.
+"""
 _COMPLEX = re.compile(r"torch\.(?:complex|polar|view_as_complex|angle|fft\.\w+|hilbert)")
 """What makes or takes complex numbers: bfloat16 has none, float16 has few operators for them.
 
@@ -185,7 +193,9 @@ class HalfHazards:
         last = last_name(call.func)
         given = call.args[0] if call.args else getattr(call.func, "value", None)
         is_refused = any(_NO_HALF.fullmatch(n) or _COMPLEX.fullmatch(n) for n in names)
-        if is_refused and given is not None and self._is_activation(given, assigned, function):
+        if is_refused and given is not None:
+            is_refused = self._is_activation(given, assigned, function)
+        if is_refused or any(map(_OF_POINTS.fullmatch, names)):
             yield Hazard("instrument.not-in-half", call.func)
         elif last in ("masked_fill", "masked_fill_") and len(call.args) > 1:
             if self._overflows(call.args[1], assigned):

@@ -42,7 +42,7 @@ from npulens.training.updates import Backward, is_in_two_passes
 
 _CASTS_ALREADY = re.compile(
     r"\bautocast\b|\bGradScaler\b|\bamp\.(?:initialize|scale_loss)\b|\.half\(\)|\.bfloat16\(\)"
-    r"|\bmixed_precision\b|\bfp16\b|\btorch\.(?:float16|half|bfloat16)\b"
+    r"|\bprepare_qat(?:_fx)?\b|\bmixed_precision\b|\bfp16\b|\btorch\.(?:float16|half|bfloat16)\b"
 )
 _REFUSES_AUTOCAST = re.compile(r"\bBCELoss\(|(?<!\w)binary_cross_entropy\(")
 """Losses that raise an error under autocast, as their logarithms need more than half precision."""
