@@ -96,8 +96,7 @@ def replaced_model(
         trains = [s.statements[0].lineno for s in ways if s.function is each.site.function]
         later = [line for line in (*lines, *trains) if line > begin]
         for name in each.models:
-            node = ast.parse(name, mode="eval").body
-            variable = flow.variable(node, flow.places[each.site.node])
+            variable = flow.variable(_named(name), flow.places[each.site.node])
             for definition in () if variable is None else flow.definitions.get(variable, ()):
                 statement = definition.statement
                 is_here = flow.places[statement].function is each.site.function
@@ -105,6 +104,15 @@ def replaced_model(
                 if is_here and is_between and not _has(statement, name):
                     return statement
     return None
+
+
+def _named(name: str) -> ast.expr:
+    """The expression of a dotted name."""
+    root, *path = name.split(".")
+    node: ast.expr = ast.Name(root, ast.Load())
+    for part in path:
+        node = ast.Attribute(node, part, ast.Load())
+    return node
 
 
 def _has(statement: ast.stmt, name: str) -> bool:
