@@ -87,7 +87,7 @@ def _in_loops(turn: Turn, sites: CallSites) -> ast.expr | None:
     if inner <= updated:
         return ast.Constant(1)
     more = inner - updated
-    repeated = [_times(loops[0]) for loops in more if len(loops) == 1]
+    repeated = [_times(loops[0]) or _divisor(loops[0], turn) for loops in more if len(loops) == 1]
     written = {"" if each is None else ast.unparse(each) for each in repeated}
     return repeated[0] if len(repeated) == len(more) and len(written) == 1 else None
 
@@ -128,6 +128,21 @@ def _times(loop: Loop) -> ast.expr | None:
     if not isinstance(iterated, ast.Call) or getattr(iterated.func, "id", "") != "range":
         return None
     return iterated.args[0] if len(iterated.args) == 1 else None
+
+
+def _divisor(loop: Loop, turn: Turn) -> ast.expr | None:
+    """`n` of `loss = loss / n` in a loop, for the mean of as many batches."""
+    losses = {ast.unparse(backward.loss) for backward in turn.backwards}
+    found: dict[str, ast.expr] = {}
+    for node in (part for statement in loop.body for part in nodes_below(statement)):
+        divided: ast.expr | None = None
+        if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Div):
+            divided, by = node.target, node.value
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+            divided, by = node.left, node.right
+        if divided is not None and ast.unparse(divided) in losses:
+            found[ast.unparse(by)] = by
+    return next(iter(found.values())) if len(found) == 1 else None
 
 
 def _every(test: ast.expr) -> ast.expr | None:

@@ -69,7 +69,7 @@ def loss_region(backward: Backward, path: Path, barriers: frozenset[ast.expr]) -
         UnclearLossError: They are not in one block before the call, compute nothing, or read
             what another method computes.
     """
-    needed = _names(backward.loss)
+    needed = names_read(backward.loss)
     for site in reversed(path.sites):
         found = _in_function(site, needed, barriers)
         if found is not None:
@@ -79,7 +79,7 @@ def loss_region(backward: Backward, path: Path, barriers: frozenset[ast.expr]) -
         caller = _caller(path, site)
         if caller is None:
             break
-        needed = _names(caller.node)
+        needed = names_read(caller.node)
     raise UnclearLossError(backward.site.node.lineno)
 
 
@@ -121,10 +121,10 @@ def _slice(
             break
         assigned = set(assigned_names(statement))
         written = assigned | set(_filled_names(statement))
-        if not any(_is_part(name, each) for name in wanted for each in written):
+        if not any(is_part(name, each) for name in wanted for each in written):
             continue
         wanted -= {n for n in wanted if n in assigned and not isinstance(statement, ast.If)}
-        wanted |= _names(statement)
+        wanted |= names_read(statement)
         last = at if last is None else last
         first = at if computes(statement, scope) else first
     if first is None or last is None:
@@ -175,10 +175,16 @@ def _called(statements: Sequence[ast.stmt]) -> set[str]:
 def computes(statement: ast.stmt, scope: Scope) -> bool:
     """Whether a statement calls a model, a criterion or the like."""
     return any(
-        _is_computation(node.func, scope)
+        _is_computation(node.func, scope) or _trains(node)
         for node in nodes_below(statement)
         if isinstance(node, ast.Call)
     )
+
+
+def _trains(call: ast.Call) -> bool:
+    """`model.train(batch)` of a model that computes its loss so, and no `model.train()`."""
+    is_named = isinstance(call.func, ast.Attribute) and call.func.attr == "train"
+    return is_named and any(isinstance(each, (ast.Call, ast.Starred)) for each in call.args)
 
 
 def _is_computation(callee: ast.expr, scope: Scope) -> bool:
@@ -193,7 +199,7 @@ def _is_computation(callee: ast.expr, scope: Scope) -> bool:
     return True
 
 
-def _names(node: ast.AST) -> set[str]:
+def names_read(node: ast.AST) -> set[str]:
     """The names that a node reads, dotted as far as they are."""
     found: set[str] = set()
     pending: list[ast.AST] = [node]
@@ -231,7 +237,8 @@ def _filled_names(statement: ast.stmt) -> Iterator[str]:
             yield ".".join((name.root, *name.path))
 
 
-def _is_part(name: str, assigned: str) -> bool:
+def is_part(name: str, assigned: str) -> bool:
+    """Whether a name is another or an attribute of it."""
     return name == assigned or name.startswith(f"{assigned}.")
 
 

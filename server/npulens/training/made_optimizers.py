@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from npulens.syntax.meanings import Instance, resolve
 from npulens.syntax.values import is_none, last_name
-from npulens.syntax.walking import choices
+from npulens.syntax.walking import choices, nodes_below
 from npulens.training.call_sites import CallSites, Site
 from npulens.training.flow import Flow
 from npulens.training.participants import base_of, holders, owners_of_parameters
@@ -29,9 +29,19 @@ def optimizers_made(sites: CallSites) -> dict[ast.expr, set[str]]:
         statement = site.statement
         if isinstance(statement, ast.Assign) and statement.value is call:
             made = [v.name for v in resolve(call, site.scope) if isinstance(v, Instance)]
-            if any(".optim." in name and _is_class(name) for name in made):
+            if _is_given_something(call) and any(map(_is_class_of_optimizers, made)):
                 found[call] = {ast.unparse(target) for target in statement.targets}
     return found
+
+
+def _is_given_something(call: ast.Call) -> bool:
+    """Whether a call may be given parameters: what only drives optimizers gets them later."""
+    given = {keyword.arg for keyword in call.keywords}
+    return bool(call.args) or bool(given & {"params", "model", "model_params", None})
+
+
+def _is_class_of_optimizers(name: str) -> bool:
+    return ".optim." in name and _is_class(name)
 
 
 class MadeOptimizer(NamedTuple):
@@ -69,6 +79,49 @@ def made_optimizers(training: TrainingScript, flow: Flow) -> tuple[MadeOptimizer
         each for each in found if makers.isdisjoint(training.sites.run_by(each.site))
     ]  # not where a function is called that has one of the others
     return tuple(_without_wrapped(found, flow))
+
+
+def replaced_model(
+    made: Sequence[MadeOptimizer], training: TrainingScript, flow: Flow
+) -> ast.stmt | None:
+    """The statement before the training that loads another model than the optimizer was given.
+
+    The optimizer goes on with the parameters of the first, which nobody computes any more. A
+    wrapper is given the model, and has its parameters.
+    """
+    lines = [each.statement.lineno for each in made]
+    ways = [site for step in training.steps for way in step.ways for site in way.sites]
+    for each in made:
+        begin = each.statement.lineno
+        trains = [s.statements[0].lineno for s in ways if s.function is each.site.function]
+        later = [line for line in (*lines, *trains) if line > begin]
+        for name in each.models:
+            variable = flow.variable(_named(name), flow.places[each.site.node])
+            for definition in () if variable is None else flow.definitions.get(variable, ()):
+                statement = definition.statement
+                is_here = flow.places[statement].function is each.site.function
+                is_between = bool(trains) and begin < statement.lineno < min(later, default=0)
+                if is_here and is_between and not _has(statement, name):
+                    return statement
+    return None
+
+
+def _named(name: str) -> ast.expr:
+    """The expression of a dotted name."""
+    root, *path = name.split(".")
+    node: ast.expr = ast.Name(root, ast.Load())
+    for part in path:
+        node = ast.Attribute(node, part, ast.Load())
+    return node
+
+
+def _has(statement: ast.stmt, name: str) -> bool:
+    """Whether a statement may make something anew out of itself: it loads no other one."""
+    value = getattr(statement, "value", None)
+    if not isinstance(value, ast.Call):
+        return True
+    is_load = last_name(value.func) in ("load", "load_model")
+    return not is_load or any(ast.unparse(n) == name for n in nodes_below(value))
 
 
 def _without_wrapped(found: Sequence[MadeOptimizer], flow: Flow) -> Iterator[MadeOptimizer]:

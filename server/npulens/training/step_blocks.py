@@ -154,10 +154,15 @@ def _first_of_losses(step: StepLoop, training: TrainingScript) -> Iterator[ast.s
             yield None
 
 
+def is_pure(test: ast.expr) -> bool:
+    """Whether a condition only reads what is there, so that it may be asked twice."""
+    return all(isinstance(each, (*_PURE, *_PURE_PARTS)) for each in nodes_below(test))
+
+
 def _holds_all_along(test: ast.expr, step: StepLoop) -> bool:
     """Whether a condition is the same at the begin of a turn: it reads what the loop leaves."""
     parts = [*nodes_below(test)]
-    if not all(isinstance(each, (*_PURE, *_PURE_PARTS)) for each in parts):
+    if not is_pure(test):
         return False
     read = {each.id for each in parts if isinstance(each, ast.Name)}
     has_state = any(isinstance(e, ast.Attribute) and e.attr != "training" for e in parts)

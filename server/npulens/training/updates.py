@@ -5,12 +5,14 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from npulens.syntax.meanings import Instance, Literal, resolve
-from npulens.syntax.scopes import Scope
+from npulens.syntax.scopes import Scope, definitions_around
 from npulens.training.call_sites import CallSites, Site
 
 _BACKWARD = frozenset({"backward", "manual_backward"})
 _STEPS = frozenset({"step", "optimizer_step", "step_and_update_lr"})
 """What updates weights; the last one is that of wrappers that set the learning rate as well."""
+IN_TWO_PASSES = {"second_step": "first_step", "descent_step": "ascent_step"}
+"""What updates weights behind a second backward pass, and what changes them behind the first."""
 _GIVEN_OPTIMIZERS = frozenset({"optimize"})
 """Methods of trainers that update weights with the optimizer that they are given."""
 _OTHER_STEPPERS = ("sched", "scaler", "prof", "env", "logger", "timer", "progress", "ema")
@@ -76,7 +78,33 @@ def _is_loss(node: ast.expr) -> bool:
 
 
 def updates(sites: CallSites) -> Iterator[Update]:
-    """The calls that update weights: `optimizer.step()`, `scaler.step(optimizer)`."""
+    """The calls that update weights: `optimizer.step()`, `scaler.step(optimizer)`.
+
+    What a class of optimizers does in itself is a part of those that the script makes with it.
+    """
+    found = [*_updates(sites)]
+    outer = [each for each in found if not _is_in_optimizer(each.site)]
+    yield from outer or found
+
+
+def _is_in_optimizer(site: Site) -> bool:
+    """Whether a call is in a class that is derived from one of optimizers."""
+    around = (each for each in definitions_around(site.scope) if isinstance(each, ast.ClassDef))
+    return any(_last(base).endswith("Optimizer") for each in around for base in each.bases)
+
+
+def is_in_two_passes(update: Update) -> bool:
+    """Whether an update is made by `second_step()`, after a backward pass of its own."""
+    node = update.site.node
+    return isinstance(node, ast.Call) and getattr(node.func, "attr", "") in IN_TWO_PASSES
+
+
+def _updates(sites: CallSites) -> Iterator[Update]:
+    begun = {
+        (ast.unparse(call.func.value), call.func.attr)
+        for _, call in sites.calls()
+        if isinstance(call.func, ast.Attribute) and call.func.attr in IN_TWO_PASSES.values()
+    }
     reset = {
         ast.unparse(call.func.value)
         for _, call in sites.calls()
@@ -90,6 +118,9 @@ def updates(sites: CallSites) -> Iterator[Update]:
                 yield Update(site, function.value, None)
             elif call.args and _is_optimizer(call.args[0], site.scope, reset):
                 yield Update(site, call.args[0], function.value)
+        elif isinstance(function, ast.Attribute) and function.attr in IN_TWO_PASSES:
+            if (ast.unparse(function.value), IN_TWO_PASSES[function.attr]) in begun:
+                yield Update(site, function.value, None)
         elif isinstance(function, ast.Attribute) and function.attr in _GIVEN_OPTIMIZERS:
             if len(call.args) == 1 and _is_optimizer(call.args[0], site.scope, reset):
                 yield Update(site, call.args[0], function.value)

@@ -2,28 +2,37 @@
 
 import ast
 from collections.abc import Callable, Collection, Iterable, Iterator
-from functools import cached_property
 
 from npulens.fixes.instruments.half_values import HalfValues
 from npulens.fixes.scripts import UnclearError
 from npulens.syntax.bindings import Function
+from npulens.syntax.values import last_name
 from npulens.syntax.walking import nodes_below
 from npulens.training.call_sites import CallSites, Site
-from npulens.training.flow import Flow
+from npulens.training.flow import RETURN_ITSELF, Flow
 from npulens.training.loss_regions import LossRegion
 
 _TAKE_ARRAYS = frozenset({"numpy", "sklearn", "skimage", "scipy", "cv2", "pandas", "matplotlib"})
 """Libraries that make arrays of what they are given."""
 _NO_ARRAYS = frozenset({"ndim", "shape", "size", "isscalar"})
+_WRITE_IMAGES = frozenset({"add_image", "add_images", "add_histogram", "add_figure", "add_audio"})
+"""Methods of `SummaryWriter` that make arrays."""
 _MOST_CALLS = 3
 """How deep calls are followed."""
 
 
 class ArraySearch:
-    """Follows what a script computes under autocast to where it becomes an array."""
+    """Follows what a script computes under autocast to where it becomes an array.
 
-    def __init__(self, sites: CallSites, regions: Iterable[LossRegion]) -> None:
-        self._sites = sites
+    Args:
+        sites: The calls of the script, and of what it imports as far as that is looked at.
+        flow: Where its values come from.
+        regions: What is put under autocast.
+    """
+
+    def __init__(self, sites: CallSites, flow: Flow, regions: Iterable[LossRegion]) -> None:
+        self._sites, self._flow = sites, flow
+        self._line = 1
         self._regions = tuple(regions)
         self._cast = {
             id(node)
@@ -118,18 +127,17 @@ class ArraySearch:
                 values = self._values(site.function, assigned.names, depth + 1, is_cast=False)
                 self._read(site.function, values, statement.lineno + 1, depth + 1)
 
-    @cached_property
-    def _flow(self) -> Flow:
-        return Flow(self._sites.program, self._sites)
-
     def _meanings(self, function: ast.expr) -> list[str]:
         """The full names of what a library defines, also of what makes an object: a criterion."""
-        found = self._flow.library_names(function)
+        found = [_of_itself(name) for name in self._flow.library_names(function)]
         if found or not isinstance(function, (ast.Name, ast.Attribute)):
             return found
         made = (value.node for value in self._flow.origins(function) if not value.path)
         return [
-            n for node in made if isinstance(node, ast.Call) for n in self._flow.library_names(node)
+            _of_itself(name)
+            for node in made
+            if isinstance(node, ast.Call)
+            for name in self._flow.library_names(node)
         ]
 
     def _result_at(self, depth: int) -> Callable[[ast.Call, HalfValues], list[bool] | None]:
@@ -156,22 +164,35 @@ class ArraySearch:
         return result
 
     def _require_no_array(self, statement: ast.stmt, values: HalfValues) -> None:
+        program = self._sites.program
+        is_here = program.module_with[statement] is program.start
         for node in _own_nodes(statement):
+            if is_here:
+                self._line = getattr(node, "lineno", self._line)
             if isinstance(node, ast.Attribute) and node.attr == "numpy":
                 is_array = values.is_half(node.value)
             elif isinstance(node, ast.Call):
                 values.parts(node)  # follows the call
-                is_array = self._takes_array(node) and any(map(values.is_half, node.args))
+                given = [*node.args, *(keyword.value for keyword in node.keywords)]
+                is_array = self._takes_array(node) and any(map(values.is_half, given))
             else:
                 continue
             if is_array:
-                raise UnclearError(node.lineno, "instrument.no-array-of-bfloat16")
+                raise UnclearError(self._line, "instrument.no-array-of-bfloat16")
 
     def _takes_array(self, call: ast.Call) -> bool:
+        if last_name(call.func) in _WRITE_IMAGES:
+            return True
         return any(
             name.partition(".")[0] in _TAKE_ARRAYS and name.rpartition(".")[2] not in _NO_ARRAYS
             for name in self._flow.library_names(call.func)
         )
+
+
+def _of_itself(name: str) -> str:
+    """`torch.nn.MSELoss` of `torch.nn.MSELoss.cuda`, which returns its object."""
+    owner, _, last = name.rpartition(".")
+    return _of_itself(owner) if last in RETURN_ITSELF and owner[:1] else name
 
 
 def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:

@@ -15,7 +15,7 @@ from npulens.syntax.bindings import Function
 from npulens.syntax.values import is_none, last_name
 from npulens.syntax.walking import nodes_below
 from npulens.training.call_sites import Site
-from npulens.training.flow import Flow
+from npulens.training.flow import Flow, Value
 from npulens.training.loss_regions import LossRegion, computes
 from npulens.training.program import Module
 from npulens.training.training_script import TrainingScript
@@ -28,6 +28,14 @@ _NO_HALF = re.compile(
 """Operators without a kernel for half precision.
 
 Source: PyTorch, `aten/src/ATen/native/BatchLinearAlgebra.cpp` and `SpectralOps.cpp`.
+"""
+_OF_POINTS = re.compile(
+    r"pytorch3d\.(?:ops\.(?:\w+\.)?(?:knn_points|ball_query|sample_\w+)"
+    r"|loss\.(?:\w+\.)?chamfer_distance)"
+)
+"""Kernels of a library for float32 and float64 alone.
+
+Source: PyTorch3D, `pytorch3d/csrc/knn/knn.cu` and its neighbours, `AT_DISPATCH_FLOATING_TYPES`.
 """
 _COMPLEX = re.compile(r"torch\.(?:complex|polar|view_as_complex|angle|fft\.\w+|hilbert)")
 """What makes or takes complex numbers: bfloat16 has none, float16 has few operators for them.
@@ -48,6 +56,7 @@ _TO_FLOAT32 = ("float", "double")
 _POSITIONS = ("tensor", "where", "nonzero", "BoolTensor", "LongTensor")
 """What makes masks and positions."""
 _LONGEST = 60
+_MOST_STEPS = 60
 _NEW = frozenset({"zeros", "ones", "empty", "full", "rand", "randn", "new_zeros", "new_full"})
 _WRITES = frozenset({"index_add_", "index_copy_", "scatter_", "masked_scatter_", "index_put_"})
 _LARGEST = 65504
@@ -184,7 +193,9 @@ class HalfHazards:
         last = last_name(call.func)
         given = call.args[0] if call.args else getattr(call.func, "value", None)
         is_refused = any(_NO_HALF.fullmatch(n) or _COMPLEX.fullmatch(n) for n in names)
-        if is_refused and given is not None and self._is_activation(given, assigned, function):
+        if is_refused and given is not None:
+            is_refused = self._is_activation(given, assigned, function)
+        if is_refused or any(map(_OF_POINTS.fullmatch, names)):
             yield Hazard("instrument.not-in-half", call.func)
         elif last in ("masked_fill", "masked_fill_") and len(call.args) > 1:
             if self._overflows(call.args[1], assigned):
@@ -222,12 +233,32 @@ class HalfHazards:
             return True
         place = self._flow.places.get(function) if function is not None else None
         is_layer = place is not None and place.owner is not None
-        return (
+        is_given = (
             is_layer
             and function is not None
             and function.name == "forward"
             and bool(names & {a.arg for a in function.args.args} - {"self"})
         )
+        return is_given or self._comes_from_model(node)
+
+    def _comes_from_model(self, node: ast.expr) -> bool:
+        """Whether a value is followed to the result of a model, through tensors and functions."""
+        pending, known = [node], set[ast.expr]()
+        while pending and len(known) < _MOST_STEPS:
+            each = pending.pop()
+            if each in known or _is_called(each, *_TO_FLOAT32):
+                continue
+            known.add(each)
+            if self._is_product(each) or self._may_run_model(each):
+                return True
+            called = each.func if isinstance(each, ast.Call) else None
+            if isinstance(called, ast.Attribute) and called.attr in OF_TENSORS:
+                pending.append(called.value)
+            if called is not None and isinstance(each, ast.Call) and each.args:
+                names = self._flow.library_names(called)
+                pending += each.args[:1] if any(n.startswith("torch.") for n in names) else ()
+            pending += (value.node for value in self._flow.behind(Value(each)))
+        return False
 
     def _is_product(self, node: ast.AST) -> bool:
         if isinstance(node, ast.BinOp):

@@ -55,6 +55,11 @@ _OF_HOST = frozenset(
 _BUILTINS = frozenset(
     {"len", "int", "float", "str", "bool", "range", "isinstance", "type", "print"}
 )
+_PASSING = frozenset(
+    {"zip", "enumerate", "list", "tuple", "set", "dict", "sorted", "reversed", "iter", "next"}
+    | {"sum", "min", "max", "abs", "map", "filter", "getattr"}
+)
+"""Builtin functions whose result has what they are given."""
 _WITH_INDICES = frozenset({"max", "min", "topk", "sort", "median"})
 """What has indices beside its values, as the second of two."""
 _LOSS = re.compile(r"(?i)loss(?:_?f(?:n|unc|unction)?)?$")
@@ -109,16 +114,32 @@ class HalfValues:
             if self.is_half(statement.value):
                 self._store(statement.target, is_half=True)
         elif isinstance(statement, (ast.For, ast.AsyncFor)):
-            self._store(statement.target, is_half=self.is_half(statement.iter))
+            self._iterate(statement.target, statement.iter)
         elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
             call = statement.value
             if getattr(call.func, "attr", "") in _FILLS and any(map(self.is_half, call.args)):
                 self._store(getattr(call.func, "value", call.func), is_half=True)
 
+    def _iterate(self, target: ast.expr, iterated: ast.expr) -> None:
+        """Go on with the elements of what is iterated over: `zip` has some of each argument."""
+        if isinstance(iterated, ast.Call) and isinstance(target, ast.Tuple) and iterated.args:
+            name = getattr(iterated.func, "id", "")
+            if name == "enumerate" and len(target.elts) == 2:
+                self._store(target.elts[0], is_half=False)
+                self._iterate(target.elts[1], iterated.args[0])
+                return
+            if name == "zip" and len(target.elts) == len(iterated.args):
+                for each, given in zip(target.elts, iterated.args, strict=True):
+                    self._iterate(each, given)
+                return
+        self._store(target, is_half=self.is_half(iterated))
+
     def _assign(self, target: ast.expr, value: ast.expr) -> None:
         if isinstance(target, (ast.Tuple, ast.List)):
             parts = self.parts(value)
-            if len(parts) != len(target.elts):
+            if len(parts) != len(target.elts) and self._is_criterion_of_project(value):
+                parts = [self.is_cast and not _is_loss(each) for each in target.elts]
+            elif len(parts) != len(target.elts):
                 parts = [any(parts)] * len(target.elts)
             for each, is_half in zip(target.elts, parts, strict=True):
                 self._store(each, is_half=is_half)
@@ -128,6 +149,13 @@ class HalfValues:
                 self._host.update(names_of(target)[:1])
             else:
                 self._host.difference_update(names_of(target)[:1])
+
+    def _is_criterion_of_project(self, node: ast.expr) -> bool:
+        """Whether a call is one of what is only called a criterion: it may return scores, too."""
+        if not isinstance(node, ast.Call) or not _LOSS.search(last_name(node.func)):
+            return False
+        names = self._meanings(node.func)
+        return not any(name.partition(".")[0] == "torch" for name in names)
 
     def _is_of_host(self, node: ast.expr) -> bool:
         """Whether an expression is an image or the like, and no tensor."""
@@ -224,7 +252,12 @@ class HalfValues:
             is_module = last[:1].isupper() or last in PRODUCTS
             is_half = any(map(self.is_half, given)) or (self.is_cast and is_module)
             return is_half and not (self.is_cast and last in IN_FLOAT32)
-        return self.is_cast or any(map(self.is_half, given))
+        is_passed_on = getattr(function, "id", "") in _PASSING
+        return (self.is_cast and not is_passed_on) or any(map(self.is_half, given))
+
+
+def _is_loss(target: ast.expr) -> bool:
+    return "loss" in last_name(target).lower()
 
 
 def _names_a_type(call: ast.Call) -> bool:

@@ -2,22 +2,55 @@
 
 import ast
 import re
+from collections.abc import Iterable, Sequence
 
 from npulens.syntax.bindings import Function
 from npulens.syntax.scopes import definitions_around
 from npulens.syntax.values import last_name
-from npulens.syntax.walking import nodes_below
+from npulens.syntax.walking import is_main_guard, nodes_below
 from npulens.training.loss_regions import LossRegion
 from npulens.training.program import Program
 
-_DEVICES = re.compile(r"cuda|npu|gpu|accelerat|fabric|deepspeed|xpu|\bmps\b|\brank")
+_DEVICES = re.compile(
+    r"cuda|(?<![a-z])npu|gpu|accelerator|accelerate\b|fabric|deepspeed|xpu|\bmps\b|\brank"
+)
+_NO_MOVES = frozenset(
+    {"manual_seed", "manual_seed_all", "is_available", "empty_cache", "synchronize"}
+    | {"device_count", "max_memory_allocated", "memory_allocated", "reset_peak_memory_stats"}
+)
+"""Functions of `torch.cuda` that move nothing to a card."""
+_SETTINGS = re.compile(
+    r"(?i)self|.*(?:args|arg|conf|config|cfg|opts?|options|params|settings|flags)|hp|hps|a|c|h"
+)
+"""What settings are called, which have a device that is chosen by the user."""
+_WEIGHTS = frozenset({"weight", "bias"})
 _TENSORS = frozenset({"tensor", "Tensor", "FloatTensor", "as_tensor", "from_numpy"})
 _DEFAULTS = frozenset({"set_default_device", "set_default_tensor_type"})
 
 
-def stays_on_host(program: Program) -> bool:
-    """Whether no file of a program names a device but the host."""
-    return not any(_names_device(module.tree) for module in program.modules)
+def stays_on_host(program: Program, above: Sequence[Program]) -> bool:
+    """Whether a script that is started, or what starts it, names no device but the host.
+
+    Args:
+        program: The script with what it imports.
+        above: The programs that import the script: they may move what they give it.
+    """
+    start = program.start.tree
+    larger = [each for each in above if any(m.tree is start for m in each.modules)]
+    if not larger and not _is_started(start):
+        return False
+    modules = {id(m.tree): m for each in (program, *larger) for m in each.modules}
+    return not any(_names_device(module.tree) for module in modules.values())
+
+
+def _is_started(tree: ast.Module) -> bool:
+    """Whether a file does something itself, and does not only define what others use."""
+    return any(
+        is_main_guard(each)
+        or isinstance(each, (ast.For, ast.While, ast.With))
+        or (isinstance(each, ast.Expr) and isinstance(each.value, ast.Call))
+        for each in tree.body
+    )
 
 
 def takes_of_host(program: Program, region: LossRegion) -> bool:
@@ -64,22 +97,39 @@ def _moves_in_forward(tree: ast.Module) -> bool:
 
 
 def _names_device(tree: ast.AST) -> bool:
-    host = {
-        id(part)
-        for node in nodes_below(tree)
-        if isinstance(node, ast.Call) and ast.unparse(node) == "torch.device('cpu')"
-        for part in nodes_below(node)
-    }
+    left_out = set(_without_moves(tree))
     for node in nodes_below(tree):
-        named = _named(node) if id(node) not in host else ""
+        named = _named(node) if id(node) not in left_out else ""
         if _DEVICES.search(named) or ("device" in named and not _is_host(node, tree)):
             return True
     return False
 
 
+def _without_moves(tree: ast.AST) -> Iterable[int]:
+    """The nodes that name a device, or ask for one, and move nothing to a card."""
+    for node in nodes_below(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            yield id(node.value)
+        elif isinstance(node, ast.Call):
+            text = ast.unparse(node.func)
+            owner, _, last = text.rpartition(".")
+            is_of_cards = owner == "torch.cuda" and last in _NO_MOVES
+            if is_of_cards or ast.unparse(node) == "torch.device('cpu')":
+                yield from (id(part) for part in nodes_below(node))
+        elif isinstance(node, ast.Attribute) and node.attr == "device" and _is_tensor(node.value):
+            yield id(node)
+
+
+def _is_tensor(node: ast.expr) -> bool:
+    """Whether `.device` is asked of a tensor: what has one by its settings stores it elsewhere."""
+    if isinstance(node, ast.Name):
+        return _SETTINGS.fullmatch(node.id) is None
+    return last_name(node) in _WEIGHTS or "parameters(" in ast.unparse(node)
+
+
 def _named(node: ast.AST) -> str:
     if isinstance(node, ast.Constant):
-        return node.value if isinstance(node.value, str) else ""
+        return node.value.lower() if isinstance(node.value, str) else ""
     return str(getattr(node, "attr", getattr(node, "id", getattr(node, "arg", "")))).lower()
 
 

@@ -42,11 +42,22 @@ class LoopPlace(NamedTuple):
         names = {self.model, self.optimizer}
         return any(changes(each, names, flow) for each in above if self.loop is not each)
 
-    def has(self, models: Sequence[str], flow: Flow) -> bool:
+    def has(self, made: MadeOptimizer, flow: Flow) -> bool:
         """Whether the model is the only one of those that another function calls so."""
-        if tuple(models) == (self.model,):
+        models = made.models
+        if models == (self.model,) or _given_by(self.site, made, flow) == {self.model}:
             return True
         return len(models) == 1 and _given_as(self.model, self.site, flow) == set(models)
+
+
+def _given_by(site: Site, made: MadeOptimizer, flow: Flow) -> set[str]:
+    """What the function of a place gives to the one that makes an optimizer of it."""
+    maker = made.site.function
+    if maker is None or len(made.models) != 1 or not made.models[0].isidentifier():
+        return set()
+    variable = Variable(maker, made.models[0])
+    given = flow.given(variable) if flow.is_parameter(variable) else []
+    return {ast.unparse(e) for e in given if flow.places[e].function is site.function}
 
 
 def _given_as(name: str | None, site: Site, flow: Flow) -> set[str]:
@@ -81,6 +92,7 @@ def loop_place(
     optimizers = {name_here(each.optimizer, site, flow) for each in step.updates}
     models = _own_models(made, site, flow)
     models = models or {name_here(each, site, flow) for each in _trained(training)}
+    models = models or {name for each in made for name in _given_by(site, each, flow)}
     models -= {text for each in models - {None} for text in _given_as(each, site, flow)}
     optimizer, model = optimizers.pop(), models.pop() if models else None
     if optimizers or models or optimizer is None or model is None:

@@ -1,10 +1,11 @@
 """The lines of a `GradScaler`: what is unscaled before clipping, and when the scale is updated."""
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from npulens.fixes.instruments.between_passes import is_clip
 from npulens.fixes.instruments.insertion import Insertion, before, behind
 from npulens.fixes.scripts import Script, UnclearError
 from npulens.syntax.walking import nodes_below
@@ -22,8 +23,17 @@ class Clip(NamedTuple):
 Event = Backward | Update | Clip
 
 
-def scaler_lines(script: Script, sites: CallSites, turn: Turn, scaler: str) -> Iterator[Insertion]:
+def scaler_lines(
+    script: Script, sites: CallSites, turn: Turn, scaler: str, clipping: Container[ast.expr] = ()
+) -> Iterator[Insertion]:
     """The lines of a scaler in what a turn runs.
+
+    Args:
+        script: The script.
+        sites: Its calls.
+        turn: What updates weights.
+        scaler: What the scaler is called.
+        clipping: The calls of functions of other files that clip gradients.
 
     Raises:
         UnclearError: It is not clear what is clipped, or it is clipped without an update.
@@ -31,18 +41,14 @@ def scaler_lines(script: Script, sites: CallSites, turn: Turn, scaler: str) -> I
     clips = [
         Clip(site)
         for site, call in sites.calls()
-        if _clips(call) and any(turn.holds(path) for path in sites.paths_to(site))
+        if (is_clip(call) or call in clipping)
+        and any(turn.holds(path) for path in sites.paths_to(site))
     ]
     events: list[Event] = [*turn.backwards, *turn.updates, *clips]
     events.sort(key=lambda each: (each.site.node.lineno, each.site.node.col_offset))
     yield from _unscaled(script, events, scaler)
     for group in _groups(script, events):
         yield behind(script.lines, group.last, (f"{scaler}.update()",), order=0)
-
-
-def _clips(call: ast.Call) -> bool:
-    name: str = getattr(call.func, "attr", getattr(call.func, "id", ""))
-    return name.startswith("clip_grad")
 
 
 def _unscaled(script: Script, events: Sequence[Event], scaler: str) -> Iterator[Insertion]:

@@ -10,7 +10,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from npulens.catalog.model import Edit
+from npulens.fixes.instruments.between_passes import BetweenPasses
 from npulens.fixes.instruments.bfloat16_arrays import ArraySearch
+from npulens.fixes.instruments.earlier_passes import earlier_passes
 from npulens.fixes.instruments.half_hazards import HalfHazards
 from npulens.fixes.instruments.host_scripts import stays_on_host, takes_of_host
 from npulens.fixes.instruments.insertion import Insertion, before, behind
@@ -22,7 +24,7 @@ from npulens.fixes.scripts import Script, UnclearError
 from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import Qualified, resolve_name
 from npulens.syntax.strings import comments_and_strings
-from npulens.syntax.values import Name, dotted_name, last_name
+from npulens.syntax.values import Name, last_name
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import line_ending
 from npulens.text.spans import Span
@@ -36,11 +38,11 @@ from npulens.training.program import FindModule, FindPrograms, Module, Program
 from npulens.training.step_blocks import WITHOUT_GRADIENTS
 from npulens.training.training_script import TrainingScript, read_program
 from npulens.training.turns import Turn, turns
-from npulens.training.updates import Backward, Update
+from npulens.training.updates import Backward, is_in_two_passes
 
 _CASTS_ALREADY = re.compile(
     r"\bautocast\b|\bGradScaler\b|\bamp\.(?:initialize|scale_loss)\b|\.half\(\)|\.bfloat16\(\)"
-    r"|\bmixed_precision\b|\bfp16\b|\btorch\.(?:float16|half|bfloat16)\b"
+    r"|\bprepare_qat(?:_fx)?\b|\bmixed_precision\b|\bfp16\b|\btorch\.(?:float16|half|bfloat16)\b"
 )
 _REFUSES_AUTOCAST = re.compile(r"\bBCELoss\(|(?<!\w)binary_cross_entropy\(")
 """Losses that raise an error under autocast, as their logarithms need more than half precision."""
@@ -54,7 +56,7 @@ _SETS_GRADIENTS = re.compile(
     r"\.grad\s*=(?!=|\s*(?:None\b|torch\.zeros|[\w.\[\]]+\.grad\b))"  # none, or what it was
 )
 """Where gradients may come from no `backward()`, so that what computes their loss is not seen."""
-_OWN_METHOD = re.compile(r"\bdef[ \t]+(\w+)|\bself\.(\w+)[ \t]*=")
+_OF_MODELS = frozenset({"parameters", "named_parameters", "train", "eval", "state_dict"})
 _STEP = "    "
 _NO_MODELS = ("torch.", "F.", "nn.", "np.", "math.")
 
@@ -83,7 +85,7 @@ class MixedPrecision:
         above: FindPrograms | None = None,
     ) -> None:
         text = _code_alone(script.lines.text)
-        if casts := _CASTS_ALREADY.search(text):
+        if casts := _casts(text, script, training):
             line = text.count("\n", 0, casts.start()) + 1
             raise UnclearError(line, "instrument.casts-already", code=casts[0])
         if refuses := _REFUSES_AUTOCAST.search(text):
@@ -103,6 +105,7 @@ class MixedPrecision:
         self._dtype, self._scaler, self._find = dtype, scaler, find
         self._above = above
         self._barriers = training.barriers
+        self._whole = training.sites
         self._turns = turns(training)
         self._start = RegionStart(training.sites)
         strings = comments_and_strings(script.lines.text)
@@ -110,6 +113,12 @@ class MixedPrecision:
         self._long_strings = [
             span for span in strings if "\n" in text[slice(*span)] and span.start not in unused
         ]
+
+        for update in training.updates if dtype == "float16" else ():
+            if is_in_two_passes(update):
+                node = update.site.node
+                code = script.source(node)
+                raise UnclearError(node.lineno, "instrument.two-passes-scaled", code=code)
 
     def imports(self) -> tuple[str, ...]:
         """The import of torch, where the module has no such name."""
@@ -133,10 +142,11 @@ class MixedPrecision:
         if not regions:
             return
         regions = self._joined(regions)
+        sites = self._training.sites
+        for each in earlier_passes([*regions.values()], sites, self._start, self._barriers):
+            regions[each.statements[0]] = each
         _require_apart([*regions.values()])
         self._require_no_hazard([*regions.values()])
-        if self._dtype == "bfloat16":
-            ArraySearch(self._training.sites, regions.values()).require_none()
         for region in regions.values():
             yield from self._indented(region)
         if self._dtype == "float16":
@@ -146,20 +156,31 @@ class MixedPrecision:
         """See that what the script imports can be computed in half precision as well."""
         start = Module("", self._script.tree, self._script.module)
         training = self._training
+        above = () if self._above is None else self._above(start)
         if self._find is None:
             flow = Flow(training.sites.program, training.sites)
         else:
             program = Program(start, self._find)
-            if stays_on_host(program) or any(takes_of_host(program, each) for each in regions):
+            if self._is_of_host(program, above, regions):
                 raise UnclearError(regions[0].statements[0].lineno, "instrument.on-host")
             training, flow = read_program(program)
+        self._whole = training.sites
+        if self._dtype == "bfloat16":
+            ArraySearch(training.sites, flow, regions).require_none()
         if self._dtype == "float16":
             self._require_no_wrapper(flow)
         loops = [turn.around for turn in self._turns]
         HalfHazards(training, flow, self._dtype, start).require_none(regions, loops)
-        for larger in () if self._above is None else self._above(start):
+        for larger in above:
             training, flow = read_program(larger)
             HalfHazards(training, flow, self._dtype, start).require_none(regions, loops)
+
+    def _is_of_host(
+        self, program: Program, above: Sequence[Program], regions: Sequence[LossRegion]
+    ) -> bool:
+        if any(takes_of_host(program, each) for each in regions):
+            return True
+        return stays_on_host(program, above)
 
     def _require_no_wrapper(self, flow: Flow) -> None:
         """See that a scaler is given optimizers, and no wrappers of them."""
@@ -187,10 +208,12 @@ class MixedPrecision:
         """The lines of a scaler: `unscale_` before clipping, `update` behind the last step."""
         if self._dtype != "float16":
             return
+        script, sites = self._script, self._training.sites
+        between = BetweenPasses(script, sites, self._whole)
         found = (
             line
             for turn in self._turns
-            for line in scaler_lines(self._script, self._training.sites, turn, self._scaler)
+            for line in scaler_lines(script, sites, turn, self._scaler, {*between.clipping(turn)})
         )
         yield from dict.fromkeys(found)  # several loops may run the same function
 
@@ -278,7 +301,6 @@ class MixedPrecision:
                 yield self._replaced(backward.site.node, loss, f"{scaler}.scale({loss})")
             for update in step.updates:
                 node = update.site.node
-                self._require_nothing_unknown(step.backwards, update)
                 if update.scaler is not None or (isinstance(node, ast.Call) and node.args):
                     raise UnclearError(node.lineno, "instrument.step-with-closure")
                 if getattr(getattr(node, "func", None), "attr", "") != "step":
@@ -286,24 +308,6 @@ class MixedPrecision:
                 optimizer = script.source(update.optimizer)
                 called = script.source(node)
                 yield self._replaced(node, called, f"{scaler}.step({optimizer})")
-
-    def _require_nothing_unknown(self, backwards: Sequence[Backward], update: Update) -> None:
-        """See that no method of a base class elsewhere may clip the scaled gradients."""
-        function, end = update.site.function, update.site.node.lineno
-        lines = [each.site.node.lineno for each in backwards if each.site.function is function]
-        begin = max((line for line in lines if line <= end), default=end)
-        if function is None or begin == end:
-            return
-        text = self._script.lines.text
-        own = {name for names in _OWN_METHOD.findall(text) for name in names}
-        for node in nodes_below(function):
-            if isinstance(node, ast.Call) and begin < node.lineno < end:
-                name = dotted_name(node.func)
-                if name is None or name.root != "self" or len(name.path) != 1:
-                    continue
-                if name.path[0] not in own:
-                    code = self._script.source(node.func)
-                    raise UnclearError(node.lineno, "instrument.unknown-between", code=code)
 
     def _replaced(self, node: ast.expr, old: str, new: str) -> Edit:
         """A line in which one expression becomes another, with the old line in a comment."""
@@ -318,6 +322,35 @@ class MixedPrecision:
         changed = content[:at] + content[at:].replace(old, new, 1)
         text = replaced_line(content, changed, self._dtype, line_ending(lines.text))
         return Edit(Span(start, start + len(content)), text)
+
+
+def _casts(text: str, script: Script, training: TrainingScript) -> re.Match[str] | None:
+    """What is about precision in a script, but for data that is stored in less of it."""
+    found = [*_CASTS_ALREADY.finditer(text)]
+    if not any(each[0] == ".half()" for each in found):
+        return found[0] if found else None
+    models = {ast.unparse(call.func) for _, call in training.sites.calls()}
+    models.update(
+        ast.unparse(call.func.value)
+        for _, call in training.sites.calls()
+        if isinstance(call.func, ast.Attribute) and call.func.attr in _OF_MODELS
+    )
+    stored = set[int]()
+    is_widened = False
+    for _, call in training.sites.calls():
+        if isinstance(call.func, ast.Attribute):
+            is_widened |= call.func.attr == "float"
+            if call.func.attr == "half" and _root(call.func.value) not in models:
+                stored.add(script.lines.span(call).end - len(".half()"))
+    return next((e for e in found if not is_widened or e.start() not in stored), None)
+
+
+def _root(node: ast.expr) -> str:
+    """What methods are called of: `x` of `x[0].unsqueeze(0)`."""
+    while isinstance(node, (ast.Call, ast.Subscript)):
+        inner = node.func if isinstance(node, ast.Call) else node.value
+        node = inner.value if isinstance(inner, ast.Attribute) else inner
+    return ast.unparse(node)
 
 
 def _is_without_gradients(function: Function) -> bool:

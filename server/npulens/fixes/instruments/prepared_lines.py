@@ -19,11 +19,13 @@ from npulens.training.made_optimizers import (
     MadeOptimizer,
     made_optimizers,
     optimizers_made,
+    replaced_model,
 )
 from npulens.training.program import FindModule, FindPrograms
 from npulens.training.statement_blocks import block_with
 from npulens.training.training_script import TrainingScript
 from npulens.training.turns import turns
+from npulens.training.updates import is_in_two_passes
 
 _MOST_NAMES = 6
 """How many names a number is followed through."""
@@ -55,8 +57,13 @@ def prepared_lines(
         loop = loop_behind(training.steps, made)
         last = first.statement.end_lineno or first.statement.lineno
         spot = Spot(first.site, last + 1 if loop is None else loop.lineno)
+    replaced = replaced_model(made, training, flow)
+    if replaced is not None:
+        raise UnclearError(replaced.lineno, "instrument.replaced-model")
     if any("{optimizer}" in line for line in instrument.prepared):
-        values["optimizer"] += path_to_optimizer(training, flow, find)
+        _require_own_step(training)
+        if not _is_given_to_what_steps(values["optimizer"], training):
+            values["optimizer"] += path_to_optimizer(training, flow, find)
     if any("{accumulation}" in line for line in instrument.prepared):
         values["accumulation"] = _accumulation(training, spot, flow, above)
     filled = [fill(line, values) for line in instrument.prepared]
@@ -82,7 +89,7 @@ def _is_better(
     if len(made) > 1 or made[0].site.node not in steps:
         return False
     function = made[0].site.function
-    if function is known.site.function or not known.has(made[0].models, flow):
+    if function is known.site.function or not known.has(made[0], flow):
         return False
     if known.is_changed_before(flow):
         return True
@@ -113,6 +120,25 @@ def _require_one(made: Sequence[MadeOptimizer], training: TrainingScript, flow: 
         is_same = ast.unparse(each.optimizer) == ast.unparse(first.optimizer)
         if not is_same or each.models != first.models:
             raise UnclearError(each.statement.lineno, "instrument.several-optimizers")
+
+
+def _is_given_to_what_steps(optimizer: str, training: TrainingScript) -> bool:
+    """Whether something else steps an optimizer that a method gave to it."""
+    stepped = {ast.unparse(update.optimizer) for update in training.updates}
+    return optimizer not in stepped and any(
+        isinstance(call.func, ast.Attribute)
+        and ast.unparse(call.func.value) in stepped
+        and any(ast.unparse(each) == optimizer for each in call.args)
+        for _, call in training.sites.calls()
+    )
+
+
+def _require_own_step(training: TrainingScript) -> None:
+    """See that the optimizer is updated by its `step()`, on which hooks are set."""
+    for update in training.updates:
+        if is_in_two_passes(update):
+            node = update.site.node
+            raise UnclearError(node.lineno, "instrument.two-passes-watched", code=ast.unparse(node))
 
 
 def _written(instrument: Instrument, made: MadeOptimizer) -> str:
@@ -209,7 +235,9 @@ def _is_set_before(variable: Variable, spot: Spot, flow: Flow) -> bool:
     if not made:
         return False
     is_here = variable.owner is spot.site.function or spot.site.function is None
-    return len(made) == 1 and (not is_here or made[0].statement.lineno < spot.line)
+    if is_here:
+        return all(each.statement.lineno < spot.line for each in made)
+    return len(made) == 1
 
 
 def _ready(

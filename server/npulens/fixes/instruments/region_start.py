@@ -1,6 +1,7 @@
 """Where a region under autocast begins: behind what only fetches, moves or chooses data."""
 
 import ast
+import re
 from collections.abc import Iterator
 
 from npulens.syntax.bindings import Function
@@ -11,6 +12,7 @@ from npulens.training.loss_regions import LossRegion, computes
 
 _FETCHES = frozenset({"pop", "sample", "next_batch", "get_batch", "choice", "randint", "popleft"})
 _OF_MODULES = frozenset({"train", "eval", "parameters", "named_parameters", "requires_grad_"})
+_CRITERION = re.compile(r"torch\.nn\.functional\.\w*(?:loss|cross_entropy|kl_div)\w*")
 _MOST_CALLS = 4
 
 
@@ -20,6 +22,7 @@ class RegionStart:
     def __init__(self, sites: CallSites) -> None:
         self._sites = sites
         self._modules = frozenset(_modules(sites))
+        self._models = frozenset(_models(sites))
 
     def trimmed(self, region: LossRegion) -> LossRegion:
         """A region without the statements at its begin that only prepare data."""
@@ -30,6 +33,14 @@ class RegionStart:
         rest = statements[first:]
         begin = next((n for n, s in enumerate(rest) if computes(s, region.scope)), None)
         return region if begin is None else region._replace(statements=rest[begin:])
+
+    def runs_model(self, statement: ast.stmt) -> bool:
+        """Whether a statement calls what is trained, evaluated or asked for its parameters."""
+        return any(
+            ast.unparse(node.func) in self._models
+            for node in nodes_below(statement)
+            if isinstance(node, ast.Call)
+        )
 
     def _prepares(self, statement: ast.stmt) -> bool:
         if isinstance(statement, (ast.With, ast.AsyncWith, ast.Try)):
@@ -69,16 +80,23 @@ class RegionStart:
 
 def _modules(sites: CallSites) -> Iterator[str]:
     """What is called a model: its methods tell, or it is called itself."""
+    yield from _models(sites)
     for site, call in sites.calls():
-        function = call.func
-        if isinstance(function, ast.Attribute) and function.attr in _OF_MODULES:
-            yield ast.unparse(function.value)
-        elif not [*resolve(function, site.scope)]:
-            yield ast.unparse(function)
+        if not [*resolve(call.func, site.scope)]:
+            yield ast.unparse(call.func)
+
+
+def _models(sites: CallSites) -> Iterator[str]:
+    """What has the methods of a model."""
+    for _, call in sites.calls():
+        if isinstance(call.func, ast.Attribute) and call.func.attr in _OF_MODULES:
+            yield ast.unparse(call.func.value)
 
 
 def _is_imported_function(function: ast.expr, site: Site) -> bool:
     values = resolve(function, site.scope)
+    if any(isinstance(v, Qualified) and _CRITERION.fullmatch(v.name) for v in values):
+        return False
     return bool(values) and all(
         (isinstance(v, Qualified) and v.name.rpartition(".")[2][:1].islower())
         or (isinstance(v, Local) and not v.definition.is_class)

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from npulens.fixes.instruments.insertion import Insertion, before, behind
 from npulens.fixes.scripts import UnclearError
 from npulens.syntax.bindings import Function
+from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
 from npulens.training.call_sites import Loop
 from npulens.training.made_optimizers import MadeOptimizer
-from npulens.training.step_blocks import behind_evaluation, step_block
+from npulens.training.step_blocks import behind_evaluation, is_pure, step_block
 from npulens.training.step_ends import closing, step_ends
 from npulens.training.step_loops import StepLoop, own_exits
 from npulens.training.training_script import TrainingScript
@@ -67,7 +68,21 @@ def around_loops(
             yield behind(lines, loop, _under(condition, last), order=2)
             for exit_ in own_exits(loop):
                 if isinstance(exit_, ast.Return):
-                    yield before(lines, exit_, _under(condition, last), order=4)
+                    yield _before_return(lines, loop, exit_, _under(condition, last))
+
+
+def _before_return(
+    lines: LineMap, loop: Loop, exit_: ast.Return, inserted: Sequence[str]
+) -> Insertion:
+    """Lines before a statement that leaves a loop; under the condition of `if done: return`."""
+    for node in nodes_below(loop):
+        is_around = isinstance(node, ast.If) and node.body == [exit_] and not node.orelse
+        if isinstance(node, ast.If) and is_around and node.lineno == exit_.lineno:
+            if is_pure(node.test):
+                guarded = _under(ast.unparse(node.test), inserted)
+                return before(lines, node, guarded, order=4)
+            break
+    return before(lines, exit_, inserted, order=4)
 
 
 def _under(condition: str, inserted: Sequence[str]) -> Sequence[str]:
@@ -116,9 +131,23 @@ def in_steps(
             raise UnclearError(step.loop.lineno, "instrument.loop-in-one-line")
         if counted:
             for end in step_ends(step, training.sites):
-                yield behind(lines, end, counted, order=1)
+                condition = _of_accumulation(step)
+                yield behind(lines, end, _under(condition, counted), order=1)
         if begin or closed:
             yield from _in_turn(step, training, lines, begin, closed)
+
+
+def _of_accumulation(step: StepLoop) -> str:
+    """What tells whether a turn updates, in `with accelerator.accumulate(model):` or behind it."""
+    for update in step.updates:
+        for statement in update.site.statements:
+            if not isinstance(statement, ast.With):
+                continue
+            for item in statement.items:
+                called = getattr(item.context_expr, "func", None)
+                if isinstance(called, ast.Attribute) and called.attr == "accumulate":
+                    return f"{ast.unparse(called.value)}.sync_gradients"
+    return ""
 
 
 def _in_turn(
