@@ -1,6 +1,7 @@
 """What expressions mean: objects of libraries, strings, definitions of the same file."""
 
 import ast
+import builtins
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -30,6 +31,9 @@ from npulens.syntax.values import (
 _MAX_STEPS = 64
 """How many names are looked up to answer one question; names may be bound to each other."""
 
+_BUILTINS = frozenset(dir(builtins))
+_WITH_SUCH_NAMES = frozenset({"torch", "numpy", "math", "cmath", "os", "jax", "cupy", "tensorflow"})
+"""Packages whose star imports bring functions that are called as some of Python's."""
 
 _SAME_MODULE = {
     "torch_npu.npu": "torch.npu",
@@ -181,10 +185,16 @@ def _named(name: Name, scope: Scope, place: Place | None, budget: _Budget) -> li
 
 
 def _starred(name: Name, scope: Scope) -> list[Value]:
-    """A name nobody binds may come from any `from module import *`."""
+    """A name nobody binds may come from any `from module import *`.
+
+    One of Python's own, such as `float`, is hardly ever replaced by one.
+    """
+    modules = module_of(scope).stars()
+    if name.root in _BUILTINS:
+        modules = [each for each in modules if each.partition(".")[0] in _WITH_SUCH_NAMES]
     starred = [
         Qualified(canonical(".".join((member_of(module, name.root), *name.path))))
-        for module in module_of(scope).stars()
+        for module in modules
     ]
     return [*starred] or [ANYTHING]
 

@@ -5,6 +5,7 @@ import re
 
 from npulens.catalog.messages import message
 from npulens.shapes.evaluation.shape_expressions import Expressions
+from npulens.shapes.evaluation.tensor_evidence import computes_on
 from npulens.shapes.values.shape_rules import (
     BOOLEAN_MASK,
     HOST_READ,
@@ -86,6 +87,8 @@ class Indexing(Expressions):
         if owner is UNKNOWN and any(map(_sounds_like_mask, _parts(node), _values(node, index))):
             return self._selected(node, is_sure=False)
         if owner is UNKNOWN and isinstance(node.slice, ast.Tuple):
+            if computes_on(self.function.node) == "arrays":
+                return ARRAY
             return self._indexed(LIKELY, node)  # lists have no more than one index
         return owner.each if isinstance(owner, Layers) else UNKNOWN
 

@@ -17,6 +17,7 @@ from npulens.shapes.operators.factories import NEW, is_host_device, kind_of_type
 from npulens.shapes.operators.layers import layer_result
 from npulens.shapes.operators.shape_operators import TRANSFERS
 from npulens.shapes.operators.shape_sources import meets, result_of
+from npulens.shapes.operators.tensor_methods import is_method_of_tensors
 from npulens.shapes.values.applied import Applied
 from npulens.shapes.values.shape_rules import HOST_READ
 from npulens.shapes.values.shape_values import (
@@ -258,12 +259,17 @@ class Calls(Libraries):
         name = callee.attr
         result = self.operator(node, call)
         if not value.is_sure and not self._shows_tensor(name):
-            return unsure(result)
+            return unsure(result) if self._may_be_of_tensor(name) else UNKNOWN
         if name.endswith("_") and not name.endswith("__") and isinstance(result, Tensor):
             result = result._replace(is_fixed=False)
             if isinstance(callee.value, ast.Name):
                 self.names[callee.value.id] = result
         return result
+
+    def _may_be_of_tensor(self, method: str) -> bool:
+        """Whether tensors have such a method; graphs of DGL have `num_edges()`."""
+        is_known = method in TENSOR_METHODS or method in self.session.methods
+        return is_known or is_method_of_tensors(method)
 
     def _shows_tensor(self, method: str) -> bool:
         """Whether a method shows that what very likely is a tensor is one.
@@ -374,7 +380,8 @@ class Calls(Libraries):
         builtin = BUILTINS.get(name)
         if builtin is not None:
             return builtin(self, node, self.applied(node, name))
-        return self._called(node, UNKNOWN)
+        layer = self.made_by_module(node.func)
+        return self._called(node, Layer(layer) if layer else UNKNOWN)
 
     def _for_each(self, node: ast.Call) -> Value:
         """`multi_apply(function, a, b)` of mmdet: what it returns for each element, in lists."""

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Callable
+from typing import Any, TypeGuard
 
 from npulens.catalog.message_ids import MessageId
 from npulens.catalog.messages import message
@@ -16,6 +17,7 @@ from npulens.shapes.evaluation.shape_frames import MAX_STEPS, MAX_TOTAL, Exhaust
 from npulens.shapes.evaluation.tensor_evidence import (
     OF_MODULES,
     Comprehension,
+    computes_on,
     known_names,
     targets_of,
 )
@@ -54,11 +56,12 @@ from npulens.shapes.values.shape_values import (
 )
 from npulens.shapes.values.symbolic_dims import ANY_SHAPE, NO_SOURCES, SCALAR, Sources, broadcast
 from npulens.syntax.values import Name, dotted_name
-from npulens.syntax.walking import inner_nodes
+from npulens.syntax.walking import inner_nodes, nodes_below
 from npulens.verdicts.answers import Answer, joined
 
 _DEEPEST = 60
 _LOGICAL = (ast.BitAnd, ast.BitOr, ast.BitXor)
+_ORDERED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow)
 _BRANCH_COST, _PRINT_COST = 45, 35
 _OF_TABLES = frozenset({"iloc", "loc", "iat"})
@@ -102,10 +105,31 @@ class Expressions(Frame):
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             return self.decide(node.operand, better)
         value = self.read(node)
-        if on_device(value) or (may_be_on_device(value) and value == _TRUTH):
+        if on_device(value) or (may_be_on_device(value) and self._is_decided(node, value)):
             found = self.report(BRANCH, node, message(better), _BRANCH_COST, is_sure=value.is_sure)
             return NO_SOURCES if value.is_fixed else found
         return sources_of(value) if isinstance(value, Number) else NO_SOURCES
+
+    def _is_decided(self, node: ast.expr, value: Tensor) -> bool:
+        """Whether Python decides on what is very likely a tensor.
+
+        That is its truth, an element of it, or how it compares, which lists have no answer to. A
+        parameter may be a number as well.
+        """
+        if value == _TRUTH:
+            return True
+        match node:
+            case ast.Compare(first, [operator], [second]):
+                is_element = _is_element(first) or _is_element(second)
+                is_ordered = isinstance(operator, _ORDERED) and not self._is_given(first, second)
+                return (is_element or is_ordered) and computes_on(self.function.node) == "tensors"
+        return False
+
+    def _is_given(self, *nodes: ast.expr) -> bool:
+        """Whether one of some expressions is a parameter, or no name or element at all."""
+        names = {getattr(node, "id", "") for node in nodes}
+        is_parameter = any(each.arg in names for each in self.function.parameters)
+        return is_parameter or not isinstance(nodes[0], (ast.Name, ast.Subscript))
 
     def _decide_in_turn(self, node: ast.BoolOp, better: MessageId) -> Sources:
         """Operands of `and` and `or` up to the first that settles it."""
@@ -399,8 +423,15 @@ class Expressions(Frame):
     def shown(self, node: ast.expr) -> None:
         """A value that is turned into text: of a tensor it is read."""
         value = self.read(node)
+        if isinstance(value, Tensor) and not value.is_sure and self._may_be_array(node):
+            return
         values = value.parts if isinstance(value, (Items, Table)) else [value]
         self.host_reads(node, values, message("shape.stay"), _PRINT_COST)
+
+    def _may_be_array(self, node: ast.expr) -> bool:
+        """Whether elements are written by a function that shows neither tensors nor arrays."""
+        is_shown = bool(computes_on(self.function.node))
+        return not is_shown and any(map(_is_element, nodes_below(node)))
 
     def _comprehension(self, node: Comprehension) -> Value:
         before, known = dict(self.names), self.known
@@ -446,7 +477,7 @@ class Expressions(Frame):
             case _:
                 return "", Tensor()
         value = self.named(name)
-        if not is_check or not (value is UNKNOWN or isinstance(value, Tensor)):
+        if not is_check or not (value in (UNKNOWN, ARRAY) or isinstance(value, Tensor)):
             return "", Tensor()
         return name, value._replace(is_sure=True) if isinstance(value, Tensor) else Tensor()
 
@@ -471,6 +502,16 @@ def are_of_python(node: ast.expr) -> bool:
     if isinstance(node, ast.Tuple):
         return bool(node.elts) and all(map(are_of_python, node.elts))
     return isinstance(node, ast.Name) and node.id in _OF_PYTHON
+
+
+def _is_element(node: ast.AST) -> bool:
+    """Whether an expression is an element of something that has several axes: `x[i, 0]`."""
+    parts = node.slice.elts if _has_axes(node) else []
+    return bool(parts) and not any(isinstance(part, ast.Slice) for part in parts)
+
+
+def _has_axes(node: ast.AST) -> TypeGuard[Any]:
+    return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple)
 
 
 def _is_text(node: ast.expr) -> bool:

@@ -58,7 +58,7 @@ from npulens.shapes.values.size_texts import size_text
 from npulens.shapes.values.symbolic_dims import ANY_SHAPE, NO_SOURCES, SCALAR, Shape, Sources
 from npulens.syntax.bindings import Function, with_defaults
 from npulens.syntax.by_node import once_by_node
-from npulens.syntax.meanings import qualified_names
+from npulens.syntax.meanings import Instance, qualified_names, resolve
 from npulens.syntax.scopes import module_of
 from npulens.syntax.values import Name, dotted_name, is_none, root_name
 from npulens.syntax.walking import inner_nodes
@@ -298,7 +298,7 @@ class Frame:
             # What a module returned may be several tensors; what is done with it tells.
             if not value.is_sure and (name in self.scalars or name in self.known):
                 return value._replace(is_sure=True)
-            return value
+            return UNKNOWN if not value.is_sure and name in self.modules else value
         if name in self.scalars and value in (UNKNOWN, ARRAY):
             return Tensor(SCALAR)
         if value is not UNKNOWN:
@@ -323,6 +323,15 @@ class Frame:
         if key not in self.session.names:
             found = qualified_names(node, self.function.scope)
             self.session.names[key] = found[0] if found else ""
+        return self.session.names[key]
+
+    def made_by_module(self, node: ast.expr) -> str:
+        """The layer of PyTorch that a name of the module holds: `criterion = nn.MSELoss()`."""
+        key = (self.module, Name(f"{getattr(node, 'id', '')}()"))
+        if key not in self.session.names:
+            made = resolve(node, self.function.scope)
+            name = made[0].name if len(made) == 1 and isinstance(made[0], Instance) else ""
+            self.session.names[key] = _layer(name)
         return self.session.names[key]
 
     def answer(self, test: ast.expr) -> Answer:
@@ -608,6 +617,14 @@ class Frame:
             return None
         self.session.definitions.queried.add(node.id)
         return self.session.definitions.classes.get(node.id)
+
+
+def _layer(name: str) -> str:
+    """`torch.nn.MSELoss` of the call of it, or of what moved it; empty for anything else."""
+    owner, _, last = name.rpartition(".")
+    name = owner if last in KEEPING else name
+    is_layer = name.startswith("torch.nn.") and name.rpartition(".")[2][:1].isupper()
+    return name if is_layer else ""
 
 
 def unwrapped(node: ast.expr, method: FunctionHere) -> ast.expr:

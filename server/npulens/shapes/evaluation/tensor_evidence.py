@@ -1,7 +1,7 @@
 """What the text of a function shows of its names: which are tensors, and which are arrays."""
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from npulens.shapes.values.shape_values import (
@@ -39,6 +39,10 @@ _PROPERTIES = frozenset({"is_cuda", "is_npu", "requires_grad", "grad_fn"})
 """Those of them that are not called; `args.cuda` is a flag."""
 _OF_ARRAYS = frozenset({"astype", "copy"})
 """Methods that arrays of NumPy and tables have, and tensors have not."""
+_NUMPY = frozenset({"np", "numpy"})
+_OF_PYTORCH = frozenset({"torch", "nn", "F"})
+_ASKING = frozenset({"isscalar", "ndim", "shape", "size", "iterable", "issubdtype"})
+"""Functions of NumPy that are given anything."""
 KINDS = {"BoolTensor": "bool", "LongTensor": "int", "IntTensor": "int", "FloatTensor": "float"}
 OF_MODULES = frozenset(
     {"parameters", "named_parameters", "state_dict", "load_state_dict", "modules", "named_modules"}
@@ -82,7 +86,7 @@ class Known(NamedTuple):
     Attributes:
         tensors: It checks for what only tensors have, such as a device and a shape, or passes
             them to what takes tensors.
-        arrays: It calls what arrays have and tensors lack.
+        arrays: It calls what arrays have and tensors lack, or computes with them by NumPy.
         modules: It calls what modules have and tensors lack, such as `eval()`.
         scalars: A backward pass begins at them, so they are tensors of one element.
         moved: It moves them to the device itself, so before that they are on the host.
@@ -101,6 +105,7 @@ def known_names(node: ast.AST) -> Known:
     found: dict[ast.AST, Name] = {}
     owners: dict[str, list[ast.expr]] = {}
     moved: set[Name | None] = set()
+    of_numpy: list[ast.expr] = []
     own: list[tuple[Comprehension | ast.Lambda, frozenset[str]]] = []
     engines: set[ast.AST] = set()
     scalars: set[Name | None] = set()
@@ -118,6 +123,8 @@ def known_names(node: ast.AST) -> Known:
             called = getattr(part.func, "attr", "") if kind is ast.Call else ""
             if called in _OF_TWO_TENSORS:
                 found.update(_second_of(part))
+            elif called and getattr(part.func.value, "id", "") in _NUMPY:
+                of_numpy += part.args if called not in _ASKING else ()
             elif called == "backward":
                 scalars.add(dotted_name(_differentiated(part)))
                 engines.update([part] if part.args else [])  # `engine.backward(loss)`
@@ -128,21 +135,64 @@ def known_names(node: ast.AST) -> Known:
         elif kind in _WITH_OWN_NAMES and part is not node:
             own.append((part, _own_names(part)))
     found = {part: name for part, name in found.items() if part not in engines}
-    roots = {name.root for name in found.values()}
-    for comprehension, targets in own:
-        if not targets.isdisjoint(roots):
-            for part in inner_nodes(comprehension):
-                if part in found and found[part].root in targets:
-                    del found[part]
+    _leave_out_own(found, own)
     modules = moved | _named(owners.get("module", []))
     placed, shaped = owners.get("device", []), owners.get("shape", [])
     lent = frozenset().union(*(targets for _, targets in own))
     both = _named(placed) & _named(shaped) if placed and shaped else set[Name]()
     both = {name for name in both if name.root not in lent and (name.path or name.root != "self")}
     arrays = {getattr(owner, "id", "") for owner in owners.get("array", [])} - {""}
+    arrays |= _never_bound(node, _computed_with(of_numpy)) if of_numpy else set()
     known = _written({*found.values(), *both} - modules)
     to_device = frozenset(sent) & known
     return Known(known, frozenset(arrays), _written(modules), _written(scalars), to_device)
+
+
+def _leave_out_own(
+    found: dict[ast.AST, Name], own: Iterable[tuple[Comprehension | ast.Lambda, frozenset[str]]]
+) -> None:
+    """Leave out what comprehensions and lambdas show of names that they bind."""
+    roots = {name.root for name in found.values()}
+    for comprehension, targets in own:
+        if not targets.isdisjoint(roots):
+            for part in inner_nodes(comprehension):
+                if part in found and found[part].root in targets:
+                    del found[part]
+
+
+@once_by_node
+def computes_on(node: ast.AST) -> str:
+    """Whether a function computes by `tensors` or by `arrays` alone; empty if it shows neither."""
+    roots = {part.id for part in nodes_below(node) if isinstance(part, ast.Name)}
+    if known_names(node).tensors or not roots.isdisjoint(_OF_PYTORCH):
+        return "tensors"
+    return "" if roots.isdisjoint(_NUMPY) else "arrays"
+
+
+def _computed_with(given: Sequence[ast.expr]) -> set[str]:
+    """The names that NumPy computes with, as `a` and `b` of `np.bincount(n * a[k] + b)`."""
+    left, names = [*given], set[str]()
+    while left:
+        match left.pop():
+            case ast.Name(name):
+                names.add(name)
+            case ast.Subscript(owner) | ast.UnaryOp(operand=owner):
+                left.append(owner)
+            case ast.Call(ast.Attribute(owner, "astype")):
+                left.append(owner)
+            case ast.BinOp(first, _, second) | ast.Compare(first, _, [second]):
+                left += first, second
+    return names
+
+
+def _never_bound(node: ast.AST, names: set[str]) -> set[str]:
+    """Those of some names that a function binds nowhere, so that they hold one thing in it."""
+    bound = {
+        part.id
+        for part in nodes_below(node)
+        if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load)
+    }
+    return names - bound
 
 
 def _named(nodes: list[ast.expr]) -> set[Name]:

@@ -73,7 +73,7 @@ _NO_VALUE = (" is ", ".shape", ".size(", ".device", ".dtype", ".numel(", ".dim("
 _TENSOR_GIVEN = re.compile(r"\b(\w{1,60}): (?:torch\.)?Tensor\b")
 _COMPUTED = re.compile(r"(?:float|int)\(([^\n()]{1,80})\)")
 _NAMES = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?![\w.])")
-_BOUNDS = ("] > ", "] < ", "] >= ", "] <= ")
+_BOUNDS = ("] > ", "] < ", "] >= ", "] <= ", "] == ", "] != ")
 _ELEMENT = re.compile(r"(?:if|elif|while|assert) .{0,120}\[[^\[\]]{1,60},[^\[\]]{1,60}\Z")
 _READ_AND_KEPT = re.compile(r"self\.(\w{1,60}) = [^\n]{1,200}\.tolist\(\)")
 _ATTRIBUTE_GIVEN = re.compile(r"split\([^\n()]{0,100}\bself\.(\w{1,60})")

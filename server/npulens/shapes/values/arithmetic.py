@@ -64,7 +64,8 @@ def kind_of(op: ast.operator, operands: Sequence[Tensor], first: Value, second: 
     if "float" in kinds:
         return "float"
     if kinds == {"bool"}:
-        return ""
+        # Releases before 1.2 had masks of bytes, which `1 - mask` turned around.
+        return "bool" if isinstance(op, ast.Sub) and first == Number("1") else ""
     return "int" if kinds == {"int"} and _are_whole(first, second) else ""
 
 

@@ -206,7 +206,8 @@ def either(first: Value, second: Value) -> Value:
             return tensor._replace(is_sure=False) if other == NOTHING else UNKNOWN
         if isinstance(tensor, Items) and other == NOTHING:
             return tensor
-    return UNKNOWN
+    pair = (ARRAY, UNKNOWN)
+    return ARRAY if first in pair and second in pair else UNKNOWN
 
 
 def _either_list(first: Items, second: Items) -> Items:
