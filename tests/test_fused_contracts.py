@@ -69,6 +69,18 @@ CASES: dict[str, tuple[str, str, Inputs, torch.dtype]] = {
         [((2, 4, 6, 16), torch.float32), ((6, 8), torch.float32), ((6, 8), torch.float32)],
         torch.float32,
     ),
+    "tables of a grid laid out as two dimensions": (
+        HALVES
+        + """
+    def turn(x):
+        grid = tables(6, 16).reshape(2, 3, 16)
+        cos, sin = grid.cos().view(-1, 16), grid.sin().view(-1, 16)
+        return x * cos + rotate_half(x) * sin
+        """,
+        "turn",
+        [((2, 4, 6, 16), torch.float32)],
+        torch.float32,
+    ),
     "tables of two dimensions": (
         HALVES
         + """
@@ -285,6 +297,50 @@ def test_nothing_is_added_where_the_code_shows_it(body: str, expected: str) -> N
     )
     texts = [text for _, _, text in each_fix(source)]
     assert any(f"npu_rotary_mul({expected})" in text for text in texts), texts
+
+
+@pytest.mark.parametrize(("laid_out", "is_offered"), [("", False), (".view(-1, 16)", True)])
+def test_tables_with_positions_in_two_dimensions_are_given_to_no_operator(
+    laid_out: str, is_offered: bool
+) -> None:
+    source = code(HALVES) + (
+        "\n\ndef joined(parts):\n"
+        "    sizes = [max(pair) for pair in zip(*(each.shape[:2] for each in parts))]\n"
+        "    return torch.cat([each.expand(*sizes, -1) for each in parts], dim=-1)\n"
+        "\n\nclass Turn(nn.Module):\n"
+        "    def __init__(self, length):\n"
+        "        super().__init__()\n"
+        "        angles = tables(length, 8)\n"
+        "        angles = joined((angles[:, None, :], angles[None, :, :]))\n"
+        f"        self.register_buffer('cos', angles.cos(){laid_out})\n"
+        f"        self.register_buffer('sin', angles.sin(){laid_out})\n"
+        "\n"
+        "    def forward(self, x):\n"
+        "        return x * self.cos + rotate_half(x) * self.sin\n"
+    )
+    found = [each for each in findings(source, Target()) if each.rule.code == "NPU706"]
+    assert len(found) == 1
+    assert bool(found[0].fixes) is is_offered
+
+
+def test_a_module_that_a_function_makes_is_not_made_twice() -> None:
+    source = code(
+        """
+        import torch
+        from torch import nn
+
+
+        def normed(y, eps=1e-6):
+            norm = nn.RMSNorm(y.size(-1), eps=eps)
+            return norm(y)
+        """
+    )
+    texts = [text for _, _, text in each_fix(source) if "npu_rms_norm" in text]
+    assert texts
+    for text in texts:
+        assert text.count("nn.RMSNorm(") == 1, text
+        runs = [run_module(each, "normed", {}, 0, [draw(2, 16)]) for each in (source, text)]
+        assert not differences(*runs)
 
 
 def test_moving_a_table_to_the_device_shows_no_type() -> None:

@@ -78,6 +78,62 @@ def turn(q, k, cos, sin, unsqueeze_dim=1):
         [HEADS, (2, 2, 6, 16), (2, 6, 16), (2, 6, 16)],
     ),
     Spelling(
+        "a static method of the class that is called by its name",
+        """
+class Rotations:
+    @staticmethod
+    def half(x):
+        first, second = x[..., : x.shape[-1] // 2], x[..., x.shape[-1] // 2 :]
+        return torch.cat((-second, first), dim=-1)
+
+    @staticmethod
+    def applied(x, cos, sin):
+        return (x * cos) + (Rotations.half(x) * sin)
+
+
+def turn(x, cos, sin):
+    return Rotations.applied(x, cos, sin)
+""",
+        (f"return {PLAIN}",),
+        WHOLE,
+    ),
+    Spelling(
+        "a static method of another class",
+        """
+class Rotations:
+    @staticmethod
+    def half(x):
+        first, second = x[..., : x.shape[-1] // 2], x[..., x.shape[-1] // 2 :]
+        return torch.cat((-second, first), dim=-1)
+
+
+def turn(x, cos, sin):
+    return x * cos + Rotations.half(x) * sin
+""",
+        (f"return {PLAIN}",),
+        WHOLE,
+    ),
+    Spelling(
+        "a function in a function that calls the one beside it",
+        """
+def turn(q, k, cos, sin):
+    def half(x):
+        first, second = x[..., : x.shape[-1] // 2], x[..., x.shape[-1] // 2 :]
+        return torch.cat((-second, first), dim=-1)
+
+    def both(q, k, cos, sin):
+        turned = (q * cos) + (half(q) * sin)
+        return turned, (k * cos) + (half(k) * sin)
+
+    return both(q, k, cos, sin)
+""",
+        (
+            "turned = torch_npu.npu_rotary_mul(q, cos, sin)",
+            "return turned, torch_npu.npu_rotary_mul(k, cos, sin)",
+        ),
+        [HEADS, HEADS, TABLE, TABLE],
+    ),
+    Spelling(
         "pairs the other way round, one of each negated in its place",
         """
 def turn(x, cos, sin):
@@ -647,6 +703,29 @@ def test_what_is_no_such_rotation_is_left_alone(expression: str) -> None:
     text = HEADER + ROTATE_HALF.lstrip("\n")
     text += "def rotary(x, y, cos, sin):\n    first, second = x.chunk(2, dim=-1)\n"
     text += f"    return {expression}\n"
+    assert not rotary(text)
+
+
+@pytest.mark.parametrize(
+    "binding",
+    ["def half(x):\n        return x.flip(-1)", "half = given", "half = lambda x: x"],
+)
+def test_a_name_that_is_bound_twice_is_no_function_beside(binding: str) -> None:
+    text = text_of(
+        f"""
+def turn(x, cos, sin, given):
+    def half(x):
+        first, second = x[..., : x.shape[-1] // 2], x[..., x.shape[-1] // 2 :]
+        return torch.cat((-second, first), dim=-1)
+
+    {binding}
+
+    def inner(x):
+        return x * cos + half(x) * sin
+
+    return inner(x)
+"""
+    )
     assert not rotary(text)
 
 

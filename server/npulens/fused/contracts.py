@@ -21,6 +21,8 @@ _MOVING = frozenset({"index", "unsqueeze", "transpose", "reshape", "expand", "co
 _COPYING = frozenset({"cast", "contiguous"})
 _PLACED = frozenset({"unsqueeze", "reshape", "expand", "permute", "unflatten", "repeat"})
 """What puts dimensions where they belong: whoever writes it has looked at the other operand."""
+_FEWEST = 3
+"""Of dimensions that a tensor has, and tables beside it: packed tokens, heads and their size."""
 
 
 def adapted(match: Match, name: str, sources: Sources) -> str | None:
@@ -114,7 +116,7 @@ def _dimensions(match: Match, name: str, sources: Sources) -> str | None:
     if own and whole:
         missing = whole - own
         return f"[{', '.join(['None'] * missing)}]" if missing > 0 else ""
-    if _is_placed(node):
+    if _is_placed(node) and (not own or own >= _FEWEST):
         return ""
     first, second = (
         _written(each, sources) or _written(stripped(each, _COPYING), sources)

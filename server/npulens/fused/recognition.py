@@ -131,6 +131,9 @@ class Recognizer:
             case ast.Attribute(ast.Name(name), method) if name == record.function.receiver:
                 found = owner and self._elsewhere.method(self._definitions, owner, method)
                 return found is not None
+            case ast.Attribute(ast.Name(name), method):
+                of = self._definitions.classes.get(name)
+                return of is not None and method in of.methods
         return False
 
     def _matches(self, value: Node, without_gradient: bool) -> Iterator[Match]:

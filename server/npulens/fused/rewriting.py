@@ -19,7 +19,16 @@ from npulens.graphs.definitions import attributes_without_value, inner_statement
 from npulens.graphs.frames import Evaluated
 from npulens.graphs.functions import Evaluator
 from npulens.graphs.modules import INSTANCE
-from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, INPUT, Node, reachable, stripped
+from npulens.graphs.nodes import (
+    ATTRIBUTE,
+    CONSTANT,
+    INPUT,
+    TUPLE,
+    Node,
+    number,
+    reachable,
+    stripped,
+)
 from npulens.graphs.ranks import rank_of
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
@@ -29,6 +38,7 @@ _ELEMENTWISE = frozenset(
     {"add", "multiply", "power", "select", "dropout", "relu", "silu", "sigmoid", "tanh", "gelu"}
 )
 _REARRANGING = frozenset({"reshape", "transpose", "permute", "contiguous", "cast", "flatten"})
+_LAYING_OUT = frozenset({"reshape", "flatten"})
 _VALUES = ("v", "turned", "whole")
 """What the patterns of attention call its values."""
 _MOST_PARTS = 60
@@ -85,7 +95,7 @@ class Rewriter:
             return []
         if _shows_no_dimensions(match) or self._may_be_none(place, match):
             return []
-        if self._has_wider_values(match):
+        if self._has_wider_values(match) or self._has_grid(match):
             return []
         if not _TORCHSCRIPT.isdisjoint(self._record.function.decorators):
             return []
@@ -119,6 +129,11 @@ class Rewriter:
             return False
         of_keys, of_values = map(self._projected_size, (bound["k"], values))
         return None not in (of_keys, of_values) and of_keys is not of_values
+
+    def _has_grid(self, match: Match) -> bool:
+        """Whether tables have positions in two dimensions, where the operator takes one."""
+        tables = [match.bound[name] for name in match.pattern.one_rank[1:] if name in match.bound]
+        return any(_is_grid(self._evaluator.initial(table) or table) for table in tables)
 
     def _projected_size(self, tensor: Node) -> Node | None:
         """What a constructor gives as the number of channels or features of a projection."""
@@ -391,6 +406,29 @@ def _comes_from_another_type(match: Match) -> bool:
             seen.add(node)
             pending += node.operands
     return False
+
+
+def _is_grid(table: Node) -> bool:
+    """Whether a table joins `rows[:, None, :]` and `columns[None, :, :]`.
+
+    One whose positions are laid out in a row again is none.
+    """
+    pending, seen = [table], {table}
+    while pending and len(seen) < _MOST_PARTS:
+        node = pending.pop()
+        if node.operator in _LAYING_OUT:
+            continue
+        if node.operator == TUPLE and _places_added(node) >= {0, 1}:
+            return True
+        new = [operand for operand in node.operands if operand not in seen]
+        seen.update(new)
+        pending += new
+    return False
+
+
+def _places_added(parts: Node) -> set[int | float | None]:
+    """Where tensors that are joined got a dimension of length one."""
+    return {number(each.operands[1]) for each in parts.operands if each.operator == "unsqueeze"}
 
 
 def _shows_no_dimensions(match: Match) -> bool:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Mapping
 
 from npulens.graphs.frames import Evaluated
+from npulens.graphs.modules import INSTANCE
 from npulens.graphs.nodes import (
     ATTRIBUTE,
     CONSTANT,
@@ -52,7 +53,9 @@ class Sources:
             return None if node.label in self._names else str(node.label)
         if node.operator == ATTRIBUTE:
             owner = self.of(node.operands[0])
-            return None if owner is None else f"{owner}.{node.label}"
+            # A module that is made here would be made once more for each of its attributes.
+            is_made = node.operands[0].operator == INSTANCE and owner not in self._names
+            return None if owner is None or is_made else f"{owner}.{node.label}"
         written = self._written(node) or self._composed(node) or self._item(node)
         return written or self._turned_back(node)
 

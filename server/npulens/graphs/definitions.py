@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from weakref import ref
@@ -273,6 +273,33 @@ def _arms(value: ast.expr) -> list[ast.expr]:
 def nested_function(node: Function, outer: FunctionHere) -> FunctionHere:
     """A function defined inside another; what it reads of that one is not known."""
     return FunctionHere(node, FunctionScope(node, outer.scope), None, outer.place)
+
+
+def sibling_function(function: FunctionHere, name: str) -> FunctionHere | None:
+    """What a name means in a function, where it is another one that is defined beside it.
+
+    It is `None` where the functions around bind the name more than once, or to something else.
+    """
+    scope = function.scope.parent
+    while isinstance(scope, FunctionScope):
+        bindings = scope.names.get(name)
+        if bindings:
+            index = _defined_in(scope.node).get(name) if len(bindings) == 1 else None
+            if index is None or isinstance(scope.node, ast.Lambda):
+                return None
+            node = scope.node.body[index]
+            assert isinstance(node, Function)
+            return FunctionHere(node, FunctionScope(node, scope), None, function.place)
+        scope = scope.parent
+    return None
+
+
+@once_by_node
+def _defined_in(node: Function | ast.Lambda) -> Mapping[str, int]:
+    """Where in the body of a function others are defined, by their names."""
+    if isinstance(node, ast.Lambda):
+        return {}
+    return {each.name: i for i, each in enumerate(node.body) if isinstance(each, Function)}
 
 
 def lambda_function(node: ast.Lambda, outer: FunctionHere) -> FunctionHere:

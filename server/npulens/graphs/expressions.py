@@ -18,7 +18,12 @@ from npulens.graphs.algebra import (
     subtract,
 )
 from npulens.graphs.calls import softmax_of_powers
-from npulens.graphs.definitions import Definitions, lambda_function
+from npulens.graphs.definitions import (
+    Definitions,
+    FunctionHere,
+    lambda_function,
+    sibling_function,
+)
 from npulens.graphs.frames import Closure, Frame, TooLargeError
 from npulens.graphs.nodes import (
     ATTRIBUTE,
@@ -126,6 +131,9 @@ class Expressions:
             known = self.reexported_libraries(node, frame)
             if known:
                 return self._imported(known, frame)
+            beside = sibling_function(frame.function, node.id)
+            if beside is not None:
+                return self._beside(beside, frame)
             place = frame.function.place
             return self.graph.node(GLOBAL, (), f"{place}.{node.id}" if place else node.id)
         if isinstance(node, ast.Constant):
@@ -135,6 +143,14 @@ class Expressions:
                 return self.graph.node(ELLIPSIS)
             return self.unknown(node)
         return self.value(node, frame)
+
+    def _beside(self, function: FunctionHere, frame: Frame) -> Node:
+        """A function that is defined beside the one that reads its name."""
+        if frame.record is not None:
+            frame.record.nested.add(function.node.name)
+        value = self.unknown(function.node)
+        self.nested.setdefault(value.serial, Closure(function, Frame(function, None)))
+        return value
 
     def reexported_libraries(self, node: ast.expr, frame: Frame) -> list[str]:
         """The full names of what an expression is in a library, `[]` for anything else."""

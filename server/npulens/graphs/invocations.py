@@ -198,12 +198,33 @@ class Invocations(Modules):
             method = self.elsewhere.method(self.definitions, self.owner, name)
             if method is not None:
                 return self._inlined(method, owner, call) or self._not_known(owner, call)
+        static = self._static_method(owner, name)
+        if static is not None:
+            return self._inlined(static, None, call) or self._not_known(owner, call)
         if owner is self.receiver and name == "register_buffer" and len(call.positional) > 1:
             self._registered(owner, call.positional, frame)
         if (owner.serial, name) in frame.attributes or owner is self.receiver:
             return self._apply(self.attribute(owner, name, frame), call)
         known = self._tensor_method(owner, name, call)
         return known or self._applied(self.attribute(owner, name, frame), call)
+
+    def _static_method(self, owner: Node, name: str) -> FunctionHere | None:
+        """The static method of this name, where the owner is a class of the project."""
+        found = self.class_named(owner)
+        if found is None:
+            return None
+        method = self.elsewhere.method(self.definitions, found, name)
+        return method if method is not None and "staticmethod" in method.decorators else None
+
+    def class_named(self, named: Node) -> ClassHere | None:
+        """The class that a name of this or of another module stands for."""
+        label = str(named.label)
+        if named.operator != GLOBAL or not label.rpartition(".")[2][:1].isupper():
+            return None
+        if "." in label:
+            return self.elsewhere.class_named(label)
+        self.definitions.queried.add(label)
+        return self.definitions.classes.get(label)
 
     def _registered(self, owner: Node, positional: Sequence[Node], frame: Frame) -> None:
         """`self.register_buffer("name", tensor)` assigns an attribute."""
@@ -314,14 +335,7 @@ class Invocations(Modules):
         """What an instance of a class of the project computes that holds no other module."""
         if module.operator != OPAQUE or not module.operands:
             return None
-        label = str(module.operands[0].label)
-        if module.operands[0].operator != GLOBAL or not label.rpartition(".")[2][:1].isupper():
-            return None
-        is_own = "." not in label
-        if is_own:
-            self.definitions.queried.add(label)
-        classes = self.definitions.classes
-        owner = classes.get(label) if is_own else self.elsewhere.class_named(label)
+        owner = self.class_named(module.operands[0])
         return None if owner is None or not is_plain(owner) else owner.methods.get("forward")
 
     def initial(self, value: Node) -> Node | None:
