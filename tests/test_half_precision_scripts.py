@@ -307,3 +307,16 @@ def test_what_is_of_one_precision(line: str, reason: str) -> None:
     text = LOOP.replace("seen = []", line).replace("F.mse_loss(", "near(") + UPDATE
     found = refusal(text, "bfloat16")
     assert (reason in found, bool(found)) == (True, bool(reason))
+
+
+def test_modules_in_half_are_a_cast_and_stored_tensors_are_none() -> None:
+    cast = LOOP.replace("seen = []", "for each in nets:\n    each.half()") + UPDATE
+    cast = cast.replace("F.mse_loss(out", "F.mse_loss(out.float()")
+    assert "half" in refusal(cast, "bfloat16") or "cast" in refusal(cast, "bfloat16")
+    stored = cast.replace("    each.half()", "    images = each.half()")
+    assert refusal(stored, "bfloat16") == ""
+
+
+def test_a_number_or_what_a_function_may_move_is_nothing_of_the_host() -> None:
+    number = LOOP.replace("out = model(x)", "a = torch.tensor(0.5)\n    out = a * model(x)")
+    assert refusal(number + UPDATE, "bfloat16") == ""

@@ -142,3 +142,17 @@ def test_a_model_whose_train_computes_the_loss() -> None:
     )
     wanted = '    with torch.autocast("npu", dtype=torch.bfloat16):\n        loss = model.train('
     assert wanted in put_in(text, "bfloat16").replace(MARK, "")
+
+
+def test_nothing_is_put_between_an_if_and_its_elif() -> None:
+    text = (
+        "import torch\nmodel = torch.nn.Linear(4, 4)\n"
+        "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n\n\n"
+        "def train(limit):\n    for n, x in enumerate(loader):\n"
+        "        model(x).mean().backward()\n        optimizer.step()\n"
+        "        if n == 1: print('first')\n        elif n > limit: return\n\n\ntrain(5)\n"
+    )
+    with pytest.raises(UnclearError):
+        put_in(text, "profiler")
+    whole = text.replace("if n == 1: print('first')\n        elif", "if")
+    assert "        if n > limit:\n            npu_profiler.stop()" in put_in(whole, "profiler")

@@ -218,7 +218,7 @@ OTHER = [
         "Dockerfile",
         "FROM ubuntu:22.04 AS cuda\n"
         "COPY --from=⟦NPU904:nvidia/opengl:1.0-glvnd-runtime⟧ \\\n  /usr/lib /usr/lib\n"
-        "COPY --chown=a:b --from=⟦NPU904:nvidia/cuda:12.1.1-devel⟧ /a /b\n"
+        "COPY --chown=a:b \\\n  --from=⟦NPU904:nvidia/cuda:12.1.1-devel⟧ /a /b\n"
         "COPY --from=cuda /gpu /gpu",
     ),
     ("environment.yml", "dependencies:\n  - ⟦NPU905:nvidiacub⟧\n  - fvcore"),

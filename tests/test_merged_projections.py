@@ -4,12 +4,14 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import libcst as cst
 import pytest
 import torch
 
 from commands import invoke
 from fused_execution import load_module, reference_torch_npu
 from lsp_client import LspClient, applied_edit
+from npulens.fixes.merging.other_uses import may_be_name
 
 SWIGLU = """\
 import torch
@@ -706,3 +708,10 @@ def test_the_action_is_about_its_place(client: LspClient, tmp_path: Path) -> Non
     assert "w1_w3" in applied_edit(MIXED, edit) and "F.silu(self.p(x))" in applied_edit(MIXED, edit)
     assert chosen(client, file.as_uri(), first + 1).get("edit") is None
     assert "`q` is named here, too" in client.shown[-1]["message"]
+
+
+def test_a_text_of_many_filled_parts_is_compared_in_no_time() -> None:
+    text = cst.parse_expression("f'" + "{a}" * 40 + "x'")
+    assert not may_be_name(text, "w_gate_projection_inner_layer")
+    for filled, is_name in (("w{a}", True), ("{a}gate{b}", True), ("gate{a}", False)):
+        assert may_be_name(cst.parse_expression(f"f'{filled}'"), "w_gate_1") is is_name

@@ -72,6 +72,7 @@ class Flow:
         self._results: dict[Function, list[ast.expr]] = defaultdict(list)
         self._constructed: dict[Function, list[Site]] = defaultdict(list)
         self._globals: set[Variable] = set()
+        self._library_names: dict[ast.expr, list[str]] = {}
         self._bound: dict[Function, frozenset[str]] = {}
         self._run: dict[int, list[Function]] = defaultdict(list)
         self._classes: dict[ast.expr, frozenset[ast.ClassDef]] = {}
@@ -136,9 +137,12 @@ class Flow:
 
     def library_names(self, node: ast.expr) -> list[str]:
         """The full names of what an expression means of other modules, or is an object of."""
-        place = self.places.get(node)
-        values = [] if place is None else resolve(node, place.scope)
-        return [v.name for v in values if isinstance(v, (Qualified, Instance))]
+        if node not in self._library_names:
+            place = self.places.get(node)
+            values = [] if place is None else resolve(node, place.scope)
+            names = [v.name for v in values if isinstance(v, (Qualified, Instance))]
+            self._library_names[node] = names
+        return self._library_names[node]
 
     def _named(self, name: str, place: Place) -> Variable:
         function = place.function

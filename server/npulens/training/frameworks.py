@@ -99,6 +99,6 @@ def _framework(value: Value, scope: Scope) -> tuple[str, str] | None:
         for base in value.definition.bases:
             for above in resolve_name(base, scope, None):
                 if isinstance(above, Qualified) and above.name.startswith(_OF_TRANSFORMERS):
-                    found = (base.path or (base.root,))[-1]
+                    found = above.name.rpartition(".")[2]
                     return ("transformers", "transformers") if found in _DERIVED else None
     return None

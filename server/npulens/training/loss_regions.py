@@ -137,6 +137,8 @@ def _require_begun(found: LossRegion, before: Sequence[ast.stmt], needed: set[st
     parts = [node for statement in found.statements for node in nodes_below(statement)]
     added = {ast.unparse(n.target) for n in parts if isinstance(n, ast.AugAssign)} & needed
     made = {ast.unparse(t) for n in parts if isinstance(n, ast.Assign) for t in n.targets}
+    if added <= made:
+        return
     for statement in before[: before.index(found.statements[0])]:
         is_made = isinstance(statement, ast.Assign) and computes(statement, found.scope)
         if is_made and not (added - made).isdisjoint(assigned_names(statement)):

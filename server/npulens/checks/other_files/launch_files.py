@@ -44,7 +44,7 @@ _INSTRUCTION = re.compile(
 _BODY = re.compile(r"<<-?[ \t]*['\"]?(\w+)['\"]?")
 _FLAGS = re.compile(r"(?:--\S+(?:[ \t]|\\\r?\n)+)*")
 """Of an instruction: `RUN --network=none pip install ...`."""
-_SOURCE_IMAGE = re.compile(r"(?:--\S+[ \t]+)*--from=(?P<image>\S*/\S+)")
+_SOURCE_IMAGE = re.compile(r"(?:--\S+(?:[ \t]|\\\r?\n)+)*--from=(?P<image>\S*/\S+)")
 """What a `COPY` takes from an image; a stage of the file has no slash in its name."""
 _ENV_PAIR = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?P<value>\"[^\"]*\"|'[^']*'|\S*)")
 _ENV_OLD = re.compile(r"(?P<name>[A-Za-z_]\w*)[ \t]+(?P<value>\S[^\n]*)")

@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from npulens.syntax.bindings import Function
 from npulens.syntax.scopes import definitions_around
@@ -12,7 +12,7 @@ from npulens.training.loss_regions import LossRegion
 from npulens.training.program import Program
 
 _DEVICES = re.compile(
-    r"cuda|(?<![a-z])npu|gpu|accelerator|accelerate\b|fabric|deepspeed|xpu|\bmps\b|\brank"
+    r"cuda|dataparallel|(?<![a-z])npu|gpu|accelerator|accelerate\b|fabric|deepspeed|xpu|\bmps\b|\brank"
 )
 _NO_MOVES = frozenset(
     {"manual_seed", "manual_seed_all", "is_available", "empty_cache", "synchronize"}
@@ -53,10 +53,17 @@ def _is_started(tree: ast.Module) -> bool:
     )
 
 
-def takes_of_host(program: Program, region: LossRegion) -> bool:
+def takes_of_host(
+    program: Program, region: LossRegion, is_model: Callable[[ast.Call], bool]
+) -> bool:
     """Whether a script that names no device gives tensors that it makes to its models.
 
     Files that it imports may be for devices, as those of other models are.
+
+    Args:
+        program: The script with what it imports.
+        region: The statements that compute a loss.
+        is_model: Whether a call is one of a model; another may move what it is given.
     """
     if _names_device(program.start.tree) or any(_sets_default(m.tree) for m in program.modules):
         return False
@@ -69,10 +76,12 @@ def takes_of_host(program: Program, region: LossRegion) -> bool:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             direct.setdefault(node.targets[0].id, []).append(_makes_tensor(node.value))
     read = {
-        node.id
+        argument.id
         for statement in region.statements
         for node in nodes_below(statement)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+        if isinstance(node, ast.Call) and is_model(node)
+        for argument in node.args
+        if isinstance(argument, ast.Name)
     }
     return any(all(direct[name]) for name in read & direct.keys())
 
@@ -81,7 +90,8 @@ def _makes_tensor(value: ast.expr) -> bool:
     """`torch.tensor(...).view(-1, 1)`, of data of the host."""
     while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
         if last_name(value.func.value) == "torch" and value.func.attr in _TENSORS:
-            return True
+            # A number may stay on the host.
+            return bool(value.args) and not isinstance(value.args[0], ast.Constant)
         value = value.func.value
     return False
 
@@ -97,12 +107,21 @@ def _moves_in_forward(tree: ast.Module) -> bool:
 
 
 def _names_device(tree: ast.AST) -> bool:
-    left_out = set(_without_moves(tree))
+    left_out, assigned = set(_without_moves(tree)), _assigned(tree)
     for node in nodes_below(tree):
         named = _named(node) if id(node) not in left_out else ""
-        if _DEVICES.search(named) or ("device" in named and not _is_host(node, tree)):
+        if _DEVICES.search(named) or ("device" in named and not _is_host(node, assigned)):
             return True
     return False
+
+
+def _assigned(tree: ast.AST) -> Mapping[str, Sequence[ast.expr]]:
+    """The values that names are given."""
+    found: dict[str, list[ast.expr]] = {}
+    for node in nodes_below(tree):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            found.setdefault(node.targets[0].id, []).append(node.value)
+    return found
 
 
 def _without_moves(tree: ast.AST) -> Iterable[int]:
@@ -133,16 +152,12 @@ def _named(node: ast.AST) -> str:
     return str(getattr(node, "attr", getattr(node, "id", getattr(node, "arg", "")))).lower()
 
 
-def _is_host(node: ast.AST, tree: ast.AST) -> bool:
+def _is_host(node: ast.AST, assigned: Mapping[str, Sequence[ast.expr]]) -> bool:
     """Whether a name of a device is always that of the host."""
     if isinstance(node, (ast.Constant, ast.keyword)):
         return True
     if not isinstance(node, ast.Name):
         return False
-    values = [
-        each.value
-        for each in nodes_below(tree)
-        if isinstance(each, ast.Assign) and ast.unparse(each.targets[0]) == node.id
-    ]
+    values = assigned.get(node.id, ())
     hosts = ("torch.device('cpu')", "'cpu'")
     return bool(values) and all(ast.unparse(value) in hosts for value in values)

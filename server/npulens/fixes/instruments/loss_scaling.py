@@ -1,6 +1,7 @@
 """The lines of a `GradScaler`: what is unscaled before clipping, and when the scale is updated."""
 
 import ast
+from bisect import bisect_left, bisect_right
 from collections.abc import Container, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -8,6 +9,7 @@ from typing import NamedTuple
 from npulens.fixes.instruments.between_passes import is_clip
 from npulens.fixes.instruments.insertion import Insertion, before, behind
 from npulens.fixes.scripts import Script, UnclearError
+from npulens.syntax.by_node import once_by_node
 from npulens.syntax.walking import nodes_below
 from npulens.training.call_sites import CallSites, Site
 from npulens.training.turns import Turn
@@ -185,8 +187,12 @@ def _joined(script: Script, group: _Group, update: Update, *, goes_back: bool) -
 
 def _leaves_between(script: Script, first: ast.stmt, last: ast.stmt) -> bool:
     """Whether a turn may end between two statements of a function."""
-    return any(
-        first.lineno < node.lineno < last.lineno
-        for node in nodes_below(script.tree)
-        if isinstance(node, (ast.Continue, ast.Break, ast.Return))
-    )
+    exits = _exits(script.tree)
+    return bisect_left(exits, last.lineno) > bisect_right(exits, first.lineno)
+
+
+@once_by_node
+def _exits(tree: ast.AST) -> list[int]:
+    """The lines at which a turn or a function may end, in their order."""
+    leaving = (ast.Continue, ast.Break, ast.Return)
+    return sorted(node.lineno for node in nodes_below(tree) if isinstance(node, leaving))

@@ -178,7 +178,7 @@ class MixedPrecision:
     def _is_of_host(
         self, program: Program, above: Sequence[Program], regions: Sequence[LossRegion]
     ) -> bool:
-        if any(takes_of_host(program, each) for each in regions):
+        if any(takes_of_host(program, each, self._start.is_model) for each in regions):
             return True
         return stays_on_host(program, above)
 
@@ -337,8 +337,9 @@ def _casts(text: str, script: Script, training: TrainingScript) -> re.Match[str]
     )
     stored = set[int]()
     is_widened = False
-    for _, call in training.sites.calls():
-        if isinstance(call.func, ast.Attribute):
+    for site, call in training.sites.calls():
+        # Alone it is of a module, which it changes; of a tensor it would do nothing.
+        if isinstance(call.func, ast.Attribute) and not isinstance(site.statement, ast.Expr):
             is_widened |= call.func.attr == "float"
             if call.func.attr == "half" and _root(call.func.value) not in models:
                 stored.add(script.lines.span(call).end - len(".half()"))

@@ -36,11 +36,12 @@ class RegionStart:
 
     def runs_model(self, statement: ast.stmt) -> bool:
         """Whether a statement calls what is trained, evaluated or asked for its parameters."""
-        return any(
-            ast.unparse(node.func) in self._models
-            for node in nodes_below(statement)
-            if isinstance(node, ast.Call)
-        )
+        calls = (node for node in nodes_below(statement) if isinstance(node, ast.Call))
+        return any(map(self.is_model, calls))
+
+    def is_model(self, call: ast.Call) -> bool:
+        """Whether a call is one of what is trained, evaluated or asked for its parameters."""
+        return ast.unparse(call.func) in self._models
 
     def _prepares(self, statement: ast.stmt) -> bool:
         if isinstance(statement, (ast.With, ast.AsyncWith, ast.Try)):

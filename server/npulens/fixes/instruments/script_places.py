@@ -78,7 +78,8 @@ def _before_return(
     for node in nodes_below(loop):
         is_around = isinstance(node, ast.If) and node.body == [exit_] and not node.orelse
         if isinstance(node, ast.If) and is_around and node.lineno == exit_.lineno:
-            if is_pure(node.test):
+            # Before `elif`, a condition of ours would take its place.
+            if is_pure(node.test) and lines.text.startswith("if", lines.span(node).start):
                 guarded = _under(ast.unparse(node.test), inserted)
                 return before(lines, node, guarded, order=4)
             break

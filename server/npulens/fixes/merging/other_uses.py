@@ -81,22 +81,36 @@ def require_no_other_use(
         first = min(uses, key=_line)
         raise MergeRefusedError(first.line, "merging.other-use", name=name)
     lookups = [use for each in relatives for use in index.lookups.get(each, ())]
-    lines = [use.line for use in lookups if _may_be(use.node, name)]
+    lines = [use.line for use in lookups if may_be_name(use.node, name)]
     if lines:
         raise MergeRefusedError(min(lines), "merging.computed", name=name)
     for use in index.other_lookups:
-        if _may_be(use.node, name):
+        if may_be_name(use.node, name):
             raise MergeRefusedError(use.line, "merging.computed-of-other", name=name)
 
 
-def _may_be(text: cst.CSTNode, name: str) -> bool:
+def may_be_name(text: cst.CSTNode, name: str) -> bool:
     """Whether a text that is computed may be a name, or a path with dots in which it is."""
     if not isinstance(text, cst.FormattedString):
         return True
     is_fixed = cst.FormattedStringText
     code = "".join(each.value if isinstance(each, is_fixed) else "\0" for each in text.parts)
-    patterns = (re.escape(part).replace("\0", ".*") for part in code.split("."))
-    return any(re.fullmatch(each, name) for each in patterns)
+    return any(_is_filled(part.split("\0"), name) for part in code.split("."))
+
+
+def _is_filled(parts: list[str], name: str) -> bool:
+    """Whether a name is some parts in their order, with anything between them."""
+    first, *others = parts
+    if not others:
+        return name == first
+    *inner, last = others
+    place = len(first)
+    for part in inner:
+        found = name.find(part, place)
+        if found < 0:
+            return False
+        place = found + len(part)
+    return name.startswith(first) and name.endswith(last) and place <= len(name) - len(last)
 
 
 def named_elsewhere(name: str, is_python: bool) -> re.Pattern[str]:
