@@ -144,6 +144,7 @@ def test_a_model_whose_train_computes_the_loss() -> None:
     assert wanted in put_in(text, "bfloat16").replace(MARK, "")
 
 
+<<<<<<< HEAD
 def test_nothing_is_put_between_an_if_and_its_elif() -> None:
     text = (
         "import torch\nmodel = torch.nn.Linear(4, 4)\n"
@@ -156,3 +157,175 @@ def test_nothing_is_put_between_an_if_and_its_elif() -> None:
         put_in(text, "profiler")
     whole = text.replace("if n == 1: print('first')\n        elif", "if")
     assert "        if n > limit:\n            npu_profiler.stop()" in put_in(whole, "profiler")
+=======
+OF_A_PART = """\
+import torch
+import library
+class Owner:
+    def __init__(self):
+        self.model = library.Model()
+def main(loader, accelerator):
+    owner = Owner()
+    optimizer = torch.optim.Adam(owner.model.net.parameters())
+    owner.model.net, optimizer = accelerator.prepare(owner.model.net, optimizer)
+    for x in loader:
+        loss = owner.model.net(x).mean()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+def test_a_model_that_is_a_part_of_another_object() -> None:
+    assert "npu_monitor.set_monitor(owner.model" in put_in(OF_A_PART, "monitor")
+
+
+ASKED = """\
+import torch
+def fit(model, loader, accelerator):
+    optimizer = torch.optim.AdamW(MADE, lr=0.1)
+    for x in loader:
+        loss = model(x)
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "is_known"),
+    [
+        ("model.trainable_modules()", True),
+        ("model.groups(0.1)", True),
+        ("table.values()", False),
+    ],
+)
+def test_an_optimizer_of_what_a_called_model_is_asked_for(made: str, is_known: bool) -> None:
+    text = ASKED.replace("MADE", made)
+    if is_known:
+        assert "set_monitor(model, optimizer=optimizer, " in put_in(text, "monitor")
+    else:
+        with pytest.raises(UnclearError):
+            put_in(text, "monitor")
+
+
+EPISODES = """\
+import torch
+def fit(model, optimizer, env):
+    for episode in range(9):
+        loss, state = 0, env.reset()
+        while True:
+            state, reward, done = env.step(model(state))
+            LOSS
+            if done:
+                BACK
+                optimizer.step()
+                END
+        print(episode)
+"""
+
+
+@pytest.mark.parametrize(
+    ("loss", "back", "end", "loop"),
+    [
+        ("loss -= reward", "loss.backward()", "break", "for episode in range(9):"),
+        ("(-reward).backward()", "pass", "break", "for episode in range(9):"),
+        ("loss -= reward", "loss.backward()", "state = env.reset()", "while True:"),
+    ],
+)
+def test_an_update_that_ends_an_inner_loop(loss: str, back: str, end: str, loop: str) -> None:
+    dumped = put_in(
+        EPISODES.replace("LOSS", loss).replace("BACK", back).replace("END", end), "dump"
+    )
+    before, _, behind = dumped.partition("npu_debugger.start(")
+    assert before.rstrip().splitlines()[-1].strip() == loop
+    assert dumped.count("npu_debugger.start(") == 1
+    assert behind.index("optimizer.step()") < behind.index("npu_debugger.stop()")
+
+
+BOUND_UNDER = """\
+class Trainer:
+    def __init__(self, model, optimizer, accelerator):
+        self.model, self.optimizer, self.accelerator = model, optimizer, accelerator
+    def epoch(self, loader):
+        self.model.train()
+        for x in loader:
+            self.model(x).mean().backward()
+            self.optimizer.step()
+    def fit(self, loader):
+        GIVEN
+        for epoch in range(3):
+            self.epoch(loader)
+"""
+
+
+GIVEN = (
+    "if self.accelerator is not None:\n            actual = self.optimizer\n"
+    "            self.model, actual = self.accelerator.prepare(self.model, actual)\n"
+    "            self.optimizer = actual"
+)
+
+
+def test_a_name_that_is_bound_under_a_condition_alone() -> None:
+    watched = put_in(BOUND_UNDER.replace("GIVEN", GIVEN), "monitor")
+    assert "\n        npu_monitor.set_monitor(self.model, optimizer=actual" not in watched
+
+
+@pytest.mark.parametrize("kind", ["monitor", "float16"])
+def test_what_is_stepped_and_computes_the_loss_is_no_optimizer(kind: str) -> None:
+    text = BOUND_UNDER.replace("GIVEN", "pass").replace(
+        "self.model(x).mean().backward()",
+        "out = self.model(x)\n            loss, parts = self.optimizer.compare(out)\n"
+        "            loss.backward()",
+    )
+    with pytest.raises(UnclearError) as found:
+        put_in(text, kind)
+    assert "optimizer" in found.value.text.en
+
+
+IN_BOTH_ARMS = """\
+import torch
+def fit(model, optimizer_a, optimizer_b, loader):
+    for i, x in enumerate(loader):
+        if i < 10:
+            loss = model(x).mean()
+            loss.backward()
+            optimizer_a.step()
+        else:
+            loss = model(x).sum()
+            loss.backward()
+            optimizer_b.step()
+"""
+
+
+def test_the_scale_is_updated_behind_both_arms() -> None:
+    scaled = put_in(IN_BOTH_ARMS, "float16")
+    assert scaled.rstrip().endswith("\n        npu_scaler.update()")
+    assert scaled.count("npu_scaler.update()") == 1
+
+
+WITH_FLOW = """\
+import torch
+from torch.nn.utils import clip_grad_norm_
+def fit(model, optimizer, optimizer_2, size, loader):
+    for x in loader:
+        loss, more = model(x)
+        loss.backward()
+        if size > 0:
+            more.backward()
+        clip_grad_norm_(model.parameters(), 1)
+        optimizer.step()
+        if CONDITION:
+            optimizer_2.step()
+"""
+
+
+@pytest.mark.parametrize(("condition", "is_clear"), [("size > 0", True), ("size > 1", False)])
+def test_an_update_that_is_left_out_with_its_backward_pass(condition: str, is_clear: bool) -> None:
+    text = WITH_FLOW.replace("CONDITION", condition)
+    if not is_clear:
+        with pytest.raises(UnclearError):
+            put_in(text, "float16")
+        return
+    scaled = put_in(text, "float16")
+    assert "unscale_(optimizer)\n        npu_scaler.unscale_(optimizer_2)\n        clip" in scaled
+    assert scaled.rstrip().endswith("\n        npu_scaler.update()")
+>>>>>>> rev_h4

@@ -96,7 +96,7 @@ def replaced_model(
         trains = [s.statements[0].lineno for s in ways if s.function is each.site.function]
         later = [line for line in (*lines, *trains) if line > begin]
         for name in each.models:
-            variable = flow.variable(_named(name), flow.places[each.site.node])
+            variable = flow.variable(_named(name, each.site.node), flow.places[each.site.node])
             for definition in () if variable is None else flow.definitions.get(variable, ()):
                 statement = definition.statement
                 is_here = flow.places[statement].function is each.site.function
@@ -106,12 +106,12 @@ def replaced_model(
     return None
 
 
-def _named(name: str) -> ast.expr:
-    """The expression of a dotted name."""
+def _named(name: str, place: ast.expr) -> ast.expr:
+    """The expression of a dotted name, at the place of another: what it means depends on that."""
     root, *path = name.split(".")
-    node: ast.expr = ast.Name(root, ast.Load())
+    node: ast.expr = ast.copy_location(ast.Name(root, ast.Load()), place)
     for part in path:
-        node = ast.Attribute(node, part, ast.Load())
+        node = ast.copy_location(ast.Attribute(node, part, ast.Load()), place)
     return node
 
 
@@ -261,6 +261,11 @@ def _given_models(
             if is_of_torch and flow.variable(each) is not None and last_name(each) != "self":
                 yield ast.unparse(each)
                 continue
+        asked = each.func if isinstance(each, ast.Call) and not is_asked else None
+        if is_of_torch and isinstance(asked, ast.Attribute):
+            if _is_called_model(asked.value, training, flow):  # `model.trainable_modules()`
+                yield ast.unparse(asked.value)
+            continue
         variable = flow.variable(each) if isinstance(each, (ast.Name, ast.Attribute)) else None
         if variable is not None and any(
             isinstance(other.func, ast.Attribute)
@@ -270,6 +275,15 @@ def _given_models(
             for _, other in training.sites.calls()
         ):
             yield ast.unparse(each)
+
+
+def _is_called_model(node: ast.expr, training: TrainingScript, flow: Flow) -> bool:
+    """Whether something is called itself, as a model is with a batch."""
+    variable = flow.variable(node) if isinstance(node, (ast.Name, ast.Attribute)) else None
+    return variable is not None and any(
+        isinstance(call.func, (ast.Name, ast.Attribute)) and flow.variable(call.func) == variable
+        for _, call in training.sites.calls()
+    )
 
 
 def name_here(model: ast.expr, site: Site, flow: Flow) -> str | None:

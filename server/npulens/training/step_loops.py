@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from npulens.training.call_sites import CallSites, Loop, Path
+from npulens.training.statement_blocks import block_with
 from npulens.training.updates import Backward, Update
 
 
@@ -47,8 +48,9 @@ def step_loops(
     for backward, path in going_back:
         for loop in path.loops:
             with_gradients[loop][id(backward)] = backward
-    own = {(path.start, path.loops) for _, path in going_back}
-    trimmed = [*_trimmed(sites, updates, with_gradients)]
+    episodes = {each for update in updates for each in _episodes(sites, update)}
+    own = {(path.start, _without_episodes(path.loops, episodes)) for _, path in going_back}
+    trimmed = [*_trimmed(sites, updates, with_gradients.keys() - episodes)]
     together = _taking_turns(trimmed)
     ways: dict[Loop, dict[Path, None]] = defaultdict(dict)
     of_loop: dict[Loop, dict[int, Update]] = defaultdict(dict)
@@ -116,6 +118,33 @@ def _is_of(
     """Whether gradients are computed in a loop and in no other loop of steps in it."""
     ways = [path.loops for each, path in going_back if each is backward and loop in path.loops]
     return any(all(each not in loops for each in way[way.index(loop) + 1 :]) for way in ways)
+
+
+def _episodes(sites: CallSites, update: Update) -> Iterator[Loop]:
+    """The loops that end with an update, in another loop: one turn of that is the step."""
+    for path in sites.paths_to(update.site):
+        for site in path.sites:
+            for loop in site.loops:
+                inner = site.statements[site.statements.index(loop) :]
+                if loop is not path.loops[0] and _leaves_behind(loop, inner):
+                    yield loop
+
+
+def _leaves_behind(loop: Loop, chain: Sequence[ast.stmt]) -> bool:
+    """Whether a loop is left in the block of an update or of what is around it, behind that."""
+    exits = own_exits(loop)
+    for around, statement in pairwise(chain):
+        block = block_with(around, statement) or ()
+        for each in block[block.index(statement) + 1 :] if block else ():
+            if each in exits and not isinstance(each, ast.Continue):
+                return True
+    return False
+
+
+def _without_episodes(loops: tuple[Loop, ...], episodes: Container[Loop]) -> tuple[Loop, ...]:
+    while loops and loops[-1] in episodes:
+        loops = loops[:-1]
+    return loops
 
 
 def _trimmed(

@@ -68,7 +68,7 @@ def _unscaled(script: Script, events: Sequence[Event], scaler: str) -> Iterator[
         if not optimizers or first is None:
             raise UnclearError(clips[0].node.lineno, "instrument.clips-for-several")
         for each in stepped:
-            _require_step_with_clip(script, each, clips)
+            _require_step_with_clip(script, each, clips, events)
         lines = tuple(f"{scaler}.unscale_({optimizer})" for optimizer in optimizers)
         yield before(script.lines, first, lines, order=3)
 
@@ -110,16 +110,39 @@ def _require_one_step(script: Script, stepped: Sequence[Update]) -> None:
                 raise UnclearError(second.site.node.lineno, "instrument.stepped-twice")
 
 
-def _require_step_with_clip(script: Script, update: Update, clips: Sequence[Site]) -> None:
+def _require_step_with_clip(
+    script: Script, update: Update, clips: Sequence[Site], events: Sequence[Event]
+) -> None:
     """See that no turn clips without a step: a scaler unscales once for each step."""
     for clip in clips:
         if clip.function is not update.site.function:
             continue
         if _leaves_between(script, clip.statement, update.site.statement):
             raise UnclearError(clip.node.lineno, "instrument.clips-without-step")
-        conditions = (s for s in update.site.statements[:-1] if isinstance(s, ast.If))
-        if any(each not in clip.statements for each in conditions):
+        conditions = {*_conditions(update.site)} - {*clip.statements}
+        if conditions and not _goes_back_as_well(script, update, clip, events):
             raise UnclearError(clip.node.lineno, "instrument.clips-without-step")
+
+
+def _conditions(site: Site) -> Iterator[ast.If]:
+    return (each for each in site.statements[:-1] if isinstance(each, ast.If))
+
+
+def _goes_back_as_well(script: Script, update: Update, clip: Site, events: Sequence[Event]) -> bool:
+    """Whether an update is left out with its backward pass, and another one never is.
+
+    There are no gradients then to unscale, and the scale is updated for the other.
+    """
+    around = {*clip.statements}
+    own = [e for e in events if e.site.function is update.site.function]
+    tests = {script.source(each.test) for each in {*_conditions(update.site)} - around}
+    is_shared = any(
+        isinstance(e, Backward)
+        and tests == {script.source(each.test) for each in {*_conditions(e.site)} - around}
+        for e in own
+    )
+    is_sure = any(isinstance(e, Update) and {*_conditions(e.site)} <= around for e in own)
+    return is_shared and is_sure
 
 
 def _first_of(clips: Sequence[Site]) -> ast.stmt | None:
@@ -180,6 +203,9 @@ def _joined(script: Script, group: _Group, update: Update, *, goes_back: bool) -
     chains = [each.site.statements for each in updates]
     depth = _common_depth(chains)
     direct = [len(chain) == depth + 1 for chain in chains]
+    parent = chains[0][depth - 1] if depth else None
+    if isinstance(parent, ast.If) and len({c[depth] in parent.body for c in chains}) > 1:
+        return _Group(updates, parent) if all(direct) else None  # in both arms of a condition
     if not all(direct) and (goes_back or not any(direct)):
         return None
     return _Group(updates, max((c[depth] for c in chains), key=lambda each: each.lineno))

@@ -110,9 +110,21 @@ def loop_behind(steps: Sequence[StepLoop], made: Sequence[MadeOptimizer]) -> Loo
         each.site.function is function
         and not each.site.loops
         and each.statement.lineno < loop.lineno
+        and _is_bound(each, loop)
         for each in made
     )
     return loop if is_behind else None
+
+
+def _is_bound(made: MadeOptimizer, loop: Loop) -> bool:
+    """Whether the name of an optimizer is bound at a loop: made always, or read there."""
+    name = made.optimizer
+    guards = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try)
+    if not isinstance(name, ast.Name) or not any(
+        isinstance(s, guards) for s in made.site.statements
+    ):
+        return True
+    return any(isinstance(n, ast.Name) and n.id == name.id for n in nodes_below(loop))
 
 
 def in_steps(

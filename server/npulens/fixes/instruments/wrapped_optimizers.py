@@ -9,6 +9,7 @@ from npulens.syntax.meanings import Instance, resolve
 from npulens.syntax.values import last_name
 from npulens.syntax.walking import nodes_below
 from npulens.training.flow import Flow
+from npulens.training.loss_regions import assigned_names
 from npulens.training.program import FindModule, Program
 from npulens.training.training_script import TrainingScript, read_program
 from npulens.training.turns import turns
@@ -39,6 +40,7 @@ def path_to_optimizer(training: TrainingScript, flow: Flow, find: FindModule | N
         wrappers = [each for each in classes if not _is_optimizer(each, flow.program)]
         inner = {name for each in wrappers for name in _wrapped(each, flow.program)}
         is_known = len(inner) == 1 if wrappers else _is_plain(update) or bool(classes)
+        is_known = is_known and (bool(classes) or not _computes_loss(update, training))
         if not is_known or (wrappers and len(wrappers) < len(classes)):
             raise UnclearError(update.site.node.lineno, "instrument.watches-wrapper")
         found["".join(f".{name}" for name in inner)] = update
@@ -66,6 +68,20 @@ def _is_plain(update: Update) -> bool:
     node = update.site.node
     called = node.func if isinstance(node, ast.Call) else node
     return update.scaler is not None or last_name(called) == "step"
+
+
+def _computes_loss(update: Update, training: TrainingScript) -> bool:
+    """Whether what is stepped computes the loss as well: `loss, parts = optimizer.loss_of(x)`."""
+    losses = {ast.unparse(backward.loss) for backward in training.backwards}
+    for site, call in training.sites.calls():
+        called, statement = call.func, site.statement
+        if not isinstance(called, ast.Attribute) or called.attr == "step":
+            continue
+        is_kept = isinstance(statement, ast.Assign) and statement.value is call
+        is_own = is_kept and ast.unparse(called.value) == ast.unparse(update.optimizer)
+        if is_own and not losses.isdisjoint(assigned_names(statement)):
+            return True
+    return False
 
 
 def _classes(optimizer: ast.expr, flow: Flow) -> Iterator[ast.ClassDef]:
