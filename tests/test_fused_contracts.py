@@ -389,3 +389,55 @@ def test_a_tensor_that_is_still_used_keeps_all_that_was_written_into_it() -> Non
         assert "h[..., :4] =" in text
         assert "h[..., 6:] =" in text
         assert "square" not in text
+
+
+@pytest.mark.parametrize("affine", [True, False])
+@pytest.mark.parametrize("dtype", [torch.float32, BFLOAT16])
+@pytest.mark.parametrize("epsilon", ["eps=1e-5, ", ""])
+def test_a_norm_that_may_have_no_gain_gets_ones(
+    affine: bool, dtype: torch.dtype, epsilon: str
+) -> None:
+    source = code(
+        f"""
+        import torch
+        from torch.nn.modules.normalization import RMSNorm
+
+
+        class Block(torch.nn.Module):
+            def __init__(self, shape, affine):
+                super().__init__()
+                self.norm = RMSNorm(shape, {epsilon}elementwise_affine=affine)
+
+            def forward(self, x):
+                return 2 * self.norm(x)
+        """
+    )
+    texts = [text for _, _, text in each_fix(source) if "npu_rms_norm" in text]
+    assert texts
+    arguments = {"shape": (4, 16), "affine": affine}
+    for text in texts:
+        runs = [
+            run_module(each, "Block", arguments, 3, [draw(2, 4, 16).to(dtype)], dtype=dtype)
+            for each in (source, text)
+        ]
+        assert not differences(*runs)
+
+
+def test_a_norm_that_may_not_be_there_is_told_without_a_fix() -> None:
+    source = code(
+        """
+        from torch import nn
+
+
+        class Block(nn.Module):
+            def __init__(self, size, normed):
+                super().__init__()
+                self.norm = nn.Identity() if not normed else nn.RMSNorm(size)
+
+            def forward(self, x):
+                return self.norm(x)
+        """
+    )
+    (found,) = [each for each in findings(source, Target()) if each.rule.code.startswith("NPU7")]
+    assert found.rule.code == "NPU701" and not found.fixes
+    assert "Identity" in found.message("en") and "Identity" in found.message("zh")

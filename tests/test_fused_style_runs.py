@@ -58,6 +58,7 @@ EXAMPLES = {
     "NormInPlace": OF_TOKENS,
     "NormGated": OF_TOKENS,
     "ResidualThenNorm": Example([TOKENS, TOKENS], {"d": 32}),
+    "NormWithGainOnRequest": OF_TOKENS,
     "GateChunk": Example([TOKENS], GATE),
     "GateSplit": Example([TOKENS], GATE),
     "GateSlices": Example([TOKENS], GATE),

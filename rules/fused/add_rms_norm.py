@@ -14,6 +14,7 @@ WORDS = (
     "torch.sqrt(",
     "rms_norm(",
     "nn.RMSNorm(",
+    "= RMSNorm(",
 )
 BESIDE = ("sum", "root or norm")
 TRANSPARENT = ("cast", "contiguous")

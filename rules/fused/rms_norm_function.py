@@ -6,7 +6,7 @@ from torch.nn import functional
 
 RULE = "NPU701"
 APPLICABILITY = "unsafe"
-WORDS = ("rms_norm(", "nn.RMSNorm(")
+WORDS = ("rms_norm(", "nn.RMSNorm(", "= RMSNorm(")
 TRANSPARENT = ("contiguous",)
 ONE_TYPE = ("x", "weight")
 MAY_BE_FLOAT32 = ("weight",)

@@ -11,6 +11,7 @@ WORDS = (
     "torch.sqrt(",
     "rms_norm(",
     "nn.RMSNorm(",
+    "= RMSNorm(",
 )
 BESIDE = ("root or norm",)
 TRANSPARENT = ("cast", "contiguous")

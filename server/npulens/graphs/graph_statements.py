@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from npulens.graphs.definitions import Definitions, nested_function
 from npulens.graphs.frames import Closure, Frame, State
 from npulens.graphs.invocations import Invocations
-from npulens.graphs.nodes import OPAQUE, Graph, Node
+from npulens.graphs.nodes import OPAQUE, Graph, Node, is_identity
 from npulens.graphs.operators import operator_named
 from npulens.graphs.other_definitions import OtherDefinitions
 from npulens.graphs.pairs import stored
@@ -168,9 +168,12 @@ class Statements(Invocations):
             attribute, otherwise = chosen.attributes.get(key), frame.attributes.get(key)
             if attribute is otherwise:
                 continue
-            if frame.function.node.name == "__init__" and (attribute is None or otherwise is None):
+            is_constructor = frame.function.node.name == "__init__"
+            if is_constructor and (attribute is None or otherwise is None):
                 # A constructor that does not assign it leaves nothing there to be read.
                 frame.attributes[key] = attribute or otherwise or self.unknown(frame.statement)
+            elif attribute and otherwise and (is_identity(attribute) or is_identity(otherwise)):
+                frame.attributes[key] = self.select(condition, attribute, otherwise)
             else:
                 frame.attributes[key] = self.unknown(frame.statement)
         frame.merge_binders(chosen)

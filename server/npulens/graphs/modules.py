@@ -7,7 +7,16 @@ from collections.abc import Sequence
 from npulens.graphs.activations import activated
 from npulens.graphs.calls import bound_arguments, operation
 from npulens.graphs.frames import Call, Frame
-from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, LIBRARY, Node, number
+from npulens.graphs.nodes import (
+    ATTRIBUTE,
+    CONSTANT,
+    LIBRARY,
+    SELECT,
+    SEQUENTIAL,
+    Node,
+    is_identity,
+    number,
+)
 from npulens.graphs.operators import (
     function_operator,
     module_operator,
@@ -19,7 +28,6 @@ from npulens.graphs.tensor_operations import TensorOperations
 _ROOT_MEAN_SQUARE_NORMS = frozenset({"torch.nn.RMSNorm", "torch.nn.modules.normalization.RMSNorm"})
 _NORM_PARAMETERS = ("normalized_shape", "eps", "elementwise_affine")
 _MODULE = "module"
-_SEQUENTIAL = "sequential"
 _LONGEST_SEQUENCE = 8
 INSTANCE = "instance"
 _PARAMETER = "parameter"
@@ -43,15 +51,15 @@ class Modules(TensorOperations):
         if tail == "Parameter" and call.positional:
             return self.graph.node(_PARAMETER, (call.positional[0],), self.number_of(call.node))
         if tail == "Sequential" and not call.keywords:
-            return self.graph.node(_SEQUENTIAL, tuple(call.positional))
+            return self.graph.node(SEQUENTIAL, tuple(call.positional))
         if tail == "Identity":
-            return self.graph.node(_SEQUENTIAL, ())
+            return self.graph.node(SEQUENTIAL, ())
         label = (name, tuple(call.keywords), self.number_of(call.node))
         return self.graph.node(INSTANCE, call.arguments, label)
 
     def _module_result(self, module: Node, argument: Node, frame: Frame) -> Node | None:
         """What a module whose constructor is known computes of one tensor."""
-        if module.operator == _SEQUENTIAL:
+        if module.operator == SEQUENTIAL:
             return self._in_sequence(module, argument, frame)
         if module.operator == LIBRARY:
             signature = function_operator(str(module.label))
@@ -71,7 +79,7 @@ class Modules(TensorOperations):
         for start in range(max(len(parts), 1)):
             result: Node | None = argument
             if start:
-                before = self.graph.node(_SEQUENTIAL, parts[:start])
+                before = self.graph.node(SEQUENTIAL, parts[:start])
                 place = self.number_of(frame.statement)
                 result = self.graph.node("apply", (before, argument), place)
             for inner in parts[start:]:
@@ -114,6 +122,16 @@ class Modules(TensorOperations):
         self, module: Node, called: Node, argument: Node, frame: Frame
     ) -> Node | None:
         """What an `nn.RMSNorm` stored in an attribute computes: its weight is read from there."""
+        if module.operator == SELECT:
+            condition, *arms = module.operands
+            one, other = (
+                argument
+                if is_identity(arm)
+                else arm.operator == INSTANCE
+                and self._norm_module_result(arm, called, argument, frame)
+                for arm in arms
+            )
+            return self.select(condition, one, other) if one and other else None
         if module.operator != INSTANCE or not isinstance(module.label, tuple):
             return None
         name, given, _ = module.label
@@ -123,12 +141,17 @@ class Modules(TensorOperations):
         positional, keywords = module.operands[:count], module.operands[count:]
         options = dict(zip(_NORM_PARAMETERS, positional, strict=False))
         options.update(zip(given, keywords, strict=True))
+        if "normalized_shape" not in options:
+            return None
         none = self.graph.constant(None)
         affine = self.truth(options.get("elementwise_affine", self.graph.constant(True)))
-        if affine is None or "normalized_shape" not in options:
-            return None
-        weight = self.attribute(called, "weight", frame) if affine else none
+        shape, weight = options["normalized_shape"], self.attribute(called, "weight", frame)
+        if affine is None:  # the module alone knows whether it has a weight, and of what shape
+            shape = self.attribute(called, "normalized_shape", frame)
+            weight = self.graph.node(SELECT, (self.graph.node("is_none", (weight,)), none, weight))
+        elif not affine:
+            weight = none
         epsilon = options.get("eps", none)
         if epsilon.operator != CONSTANT:
             epsilon = self.attribute(called, "eps", frame)
-        return self.graph.node("rms_norm", (argument, options["normalized_shape"], weight, epsilon))
+        return self.graph.node("rms_norm", (argument, shape, weight, epsilon))

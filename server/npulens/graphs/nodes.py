@@ -19,6 +19,7 @@ SELECT: Final = "select"
 LIBRARY: Final = "library"
 GLOBAL: Final = "global"
 AVAILABLE: Final = "available"
+SEQUENTIAL: Final = "sequential"
 
 _TRAITS = 96
 _LARGEST = 1e30
@@ -118,6 +119,11 @@ def number(node: Node) -> int | float | None:
 def is_constant(node: Node, value: Scalar) -> bool:
     """Whether a node is this very constant."""
     return node.operator == CONSTANT and node.value == value and type(node.value) is type(value)
+
+
+def is_identity(node: Node) -> bool:
+    """Whether a node is a module that gives back what it is given: `nn.Identity()`."""
+    return node.operator == SEQUENTIAL and not node.operands
 
 
 def stripped(node: Node, operators: AbstractSet[str]) -> Node:

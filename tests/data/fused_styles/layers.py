@@ -197,6 +197,45 @@ class ResidualThenNorm(nn.Module):  # NPU701|NPU702
         return self.norm(residual), residual
 
 
+class NormWithGainOnRequest(nn.Module):  # NPU701
+    def __init__(self, d, eps=1e-6, affine=False):
+        super().__init__()
+        self.norm = nn.RMSNorm(d, eps=eps, elementwise_affine=affine)
+
+    def forward(self, x):
+        return x + self.norm(x)
+
+
+class NormOrNothing(nn.Module):  # NPU701
+    def __init__(self, d, normed=True):
+        super().__init__()
+        self.norm = nn.RMSNorm(d, eps=1e-6) if normed else nn.Identity()
+
+    def forward(self, x):
+        return x + self.norm(x)
+
+
+class NormInOneArm(nn.Module):  # NPU701
+    def __init__(self, d, normed=True):
+        super().__init__()
+        if normed:
+            self.norm = nn.RMSNorm(d, eps=1e-8, elementwise_affine=False)
+        else:
+            self.norm = nn.Identity()
+
+    def forward(self, x):
+        return x + self.norm(x)
+
+
+class LayerNormOrNothing(nn.Module):
+    def __init__(self, d, normed=True):
+        super().__init__()
+        self.norm = nn.LayerNorm(d) if normed else nn.Identity()
+
+    def forward(self, x):
+        return x + self.norm(x)
+
+
 class GateChunk(nn.Module):  # NPU703
     def __init__(self, d, h):
         super().__init__()
