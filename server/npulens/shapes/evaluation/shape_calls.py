@@ -9,6 +9,7 @@ from npulens.shapes.evaluation.builtins import BUILTINS
 from npulens.shapes.evaluation.callee_symbols import names_in, renamed, renaming
 from npulens.shapes.evaluation.callers import named_parameters
 from npulens.shapes.evaluation.indexing import entry_of
+from npulens.shapes.evaluation.kept_values import fields_of, kept_by, kept_by_meter
 from npulens.shapes.evaluation.layer_arguments import assigned_attributes
 from npulens.shapes.evaluation.shape_frames import KEEPING, MAX_CALLS, MAX_DEPTH, PassedArguments
 from npulens.shapes.evaluation.shape_libraries import Libraries
@@ -161,7 +162,9 @@ class Calls(Libraries):
                 return kept
         method = self._method_of(getattr(value, "definition", None), callee.attr)
         if method is not None:
-            return self._own(node, method)
+            result = self._own(node, method)
+            self._keep(node, callee, method)
+            return result
         if value is UNKNOWN and callee.attr == "tolist" and self._is_in_module():
             return self._of_tensor(node, callee, LIKELY)
         return self._of_something(node, callee, value)
@@ -178,14 +181,43 @@ class Calls(Libraries):
         if callee.attr in TENSOR_METHODS and (value is UNKNOWN or isinstance(value, Items)):
             on_host = isinstance(value, Items) and is_on_host(value.each)
             return self._of_tensor(node, callee, Tensor(on_host=on_host, is_sure=False))
+        if value is UNKNOWN and callee.attr == "update":
+            self._keep(node, callee, None)
         self.applied(node, "")
         return _OF_MODEL.get(callee.attr, UNKNOWN)
+
+    def _keep(self, node: ast.Call, callee: ast.Attribute, method: FunctionHere | None) -> None:
+        """Note the tensors that an instance keeps; without its method that is very likely."""
+        owner = dotted_name(callee.value)
+        if owner is None or not (node.args or node.keywords):
+            return
+        given = self.applied(node, "")
+        if method is None:
+            kept = kept_by_meter(given.first) if given.arguments else {}
+        else:
+            places = dict(zip(named_parameters(method), given.arguments, strict=False))
+            kept = kept_by(method, {**places, **given.keywords})
+        for attribute, value in kept.items():
+            self.names[".".join((owner.root, *owner.path, attribute))] = value
+        if kept:
+            self.with_parts.add(owner.root)
 
     def _shown(self, node: ast.Call) -> Value:
         """A call that turns what it is given into text or a picture."""
         for argument in (*node.args, *(keyword.value for keyword in node.keywords)):
             self.shown(argument)
+        match node.func:
+            case ast.Attribute(ast.Constant(str(text)), "format"):
+                self._fields_shown(node, text)
         return FOREIGN
+
+    def _fields_shown(self, node: ast.Call, text: str) -> None:
+        """`"{loss.val:.3f}".format(loss=losses)`, which reads an attribute of what it is given."""
+        for keyword in node.keywords:
+            if keyword.arg is not None and isinstance(keyword.value, ast.Name):
+                names = [f"{keyword.value.id}.{each}" for each in fields_of(text, keyword.arg)]
+                values = [self.names[name] for name in names if name in self.names]
+                self.host_reads(node, values, message("shape.stay"), _PRINT_COST)
 
     def _as_text(self, node: ast.Call, callee: ast.Attribute) -> Value | None:
         """A method that writes what it is given, in text, a picture or a record of the run."""

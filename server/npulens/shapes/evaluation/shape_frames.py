@@ -43,6 +43,7 @@ from npulens.shapes.values.shape_rules import HOST_READ
 from npulens.shapes.values.shape_values import (
     ARRAY,
     CONSTANT,
+    LIKELY,
     UNKNOWN,
     Closure,
     Foreign,
@@ -214,7 +215,7 @@ class Frame:
         """Names of which some attribute is known."""
         self.receiver = self.function.receiver
         shown = known_names(self.function.node)
-        self.known, self.arrays, self.modules, self.scalars, self.moved = shown
+        self.known, self.arrays, self.modules, self.scalars, self.moved, self.terms = shown
         self.bound = set().union(*(scope.names for scope in self.function.scopes))
         """Names that this function and those around it bind."""
         self.module = module_of(self.function.scope)
@@ -305,6 +306,8 @@ class Frame:
             return value
         if name in self.known:
             return Tensor(on_host=name in self.moved)
+        if name in self.terms and name not in self.arrays:
+            return LIKELY
         return ARRAY if name in self.arrays else UNKNOWN
 
     def closure(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> Closure:

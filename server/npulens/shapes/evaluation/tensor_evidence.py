@@ -76,6 +76,8 @@ _OF_TWO_TENSORS = frozenset(
 )
 """Those that take a second one, or the number of a dimension, which no index of several axes is."""
 
+_REDUCING = frozenset({"mean", "sum", "max", "min", "std", "any", "all", "item"})
+"""Methods that tensors share with arrays, and modules lack."""
 _SENDING = (ast.Call, ast.Tuple)
 """What may be assigned to replace names by their copies on the device."""
 
@@ -90,6 +92,7 @@ class Known(NamedTuple):
         modules: It calls what modules have and tensors lack, such as `eval()`.
         scalars: A backward pass begins at them, so they are tensors of one element.
         moved: It moves them to the device itself, so before that they are on the host.
+        terms: What such a scalar is the sum of; tensors as well, very likely.
     """
 
     tensors: frozenset[str]
@@ -97,6 +100,7 @@ class Known(NamedTuple):
     modules: frozenset[str]
     scalars: frozenset[str]
     moved: frozenset[str]
+    terms: frozenset[str]
 
 
 @once_by_node
@@ -110,6 +114,10 @@ def known_names(node: ast.AST) -> Known:
     engines: set[ast.AST] = set()
     scalars: set[Name | None] = set()
     sent: list[str] = []
+    sums: list[ast.Assign | ast.AugAssign] = []
+    numbers: set[str] = set()
+    placed_here: set[Name | None] = set()
+    reduced: dict[ast.AST, Name | None] = {}
     part: Any
     for part in inner_nodes(node):
         kind = part.__class__  # this loop sees every node of a function
@@ -125,16 +133,24 @@ def known_names(node: ast.AST) -> Known:
                 found.update(_second_of(part))
             elif called and getattr(part.func.value, "id", "") in _NUMPY:
                 of_numpy += part.args if called not in _ASKING else ()
+            elif called in _REDUCING and not part.args:
+                reduced[part] = dotted_name(part.func.value)
             elif called == "backward":
                 scalars.add(dotted_name(_differentiated(part)))
                 engines.update([part] if part.args else [])  # `engine.backward(loss)`
         elif kind is ast.Assign and part.value.__class__ in _SENDING:
             sent += _sent(part)
+            placed_here.update(map(dotted_name, part.targets) if _is_placed(part.value) else ())
+        elif kind is ast.Assign and part.value.__class__ is ast.Constant:
+            numbers.update(getattr(target, "id", "") for target in part.targets)
+        elif kind is ast.AugAssign or (kind is ast.Assign and part.value.__class__ is ast.BinOp):
+            sums.append(part)
         elif kind is ast.Expr:
             moved.add(_moved_in_place(part))
         elif kind in _WITH_OWN_NAMES and part is not node:
             own.append((part, _own_names(part)))
     found = {part: name for part, name in found.items() if part not in engines}
+    found.update({part: name for part, name in reduced.items() if name and name in placed_here})
     _leave_out_own(found, own)
     modules = moved | _named(owners.get("module", []))
     placed, shaped = owners.get("device", []), owners.get("shape", [])
@@ -145,7 +161,8 @@ def known_names(node: ast.AST) -> Known:
     arrays |= _never_bound(node, _computed_with(of_numpy)) if of_numpy else set()
     known = _written({*found.values(), *both} - modules)
     to_device = frozenset(sent) & known
-    return Known(known, frozenset(arrays), _written(modules), _written(scalars), to_device)
+    terms = _written(_terms(sums, scalars, numbers)) if sums and scalars else frozenset[str]()
+    return Known(known, frozenset(arrays), _written(modules), _written(scalars), to_device, terms)
 
 
 def _leave_out_own(
@@ -240,6 +257,38 @@ def _differentiated(call: Any) -> ast.expr:
         case ast.BinOp(left, ast.Div() | ast.Mult()):
             return left
     return node
+
+
+def _terms(
+    sums: Sequence[ast.Assign | ast.AugAssign], scalars: set[Name | None], numbers: set[str]
+) -> set[Name]:
+    """The names that are added up to what a backward pass begins at, with factors or without."""
+    found = set[Name]()
+    for node in sums:
+        target = node.target if isinstance(node, ast.AugAssign) else node.targets[0]
+        if dotted_name(target) not in scalars:
+            continue
+        if isinstance(node, ast.AugAssign) and not isinstance(node.op, ast.Add):
+            continue
+        left = [node.value]
+        while left:
+            match left.pop():
+                case ast.BinOp(first, ast.Add(), second):
+                    left += first, second
+                case ast.BinOp(ast.Name(factor), ast.Mult(), ast.Name(name)):
+                    # Which of two names is the weight is known only if it is a number.
+                    found.update({Name(name)} if factor in numbers else ())
+                case ast.BinOp(_, ast.Mult(), ast.Name(name)) | ast.Name(name):
+                    found.add(Name(name))
+    return found
+
+
+def _is_placed(node: ast.expr) -> bool:
+    """`y.to(device)`, which arrays lack; quantities with units have `y.to("m")`."""
+    match node:
+        case ast.Call(ast.Attribute(attr="to"), [ast.Name() | ast.Attribute()]):
+            return True
+    return False
 
 
 def _own_names(node: Comprehension | ast.Lambda) -> frozenset[str]:
