@@ -144,7 +144,6 @@ def test_a_model_whose_train_computes_the_loss() -> None:
     assert wanted in put_in(text, "bfloat16").replace(MARK, "")
 
 
-<<<<<<< HEAD
 def test_nothing_is_put_between_an_if_and_its_elif() -> None:
     text = (
         "import torch\nmodel = torch.nn.Linear(4, 4)\n"
@@ -157,7 +156,8 @@ def test_nothing_is_put_between_an_if_and_its_elif() -> None:
         put_in(text, "profiler")
     whole = text.replace("if n == 1: print('first')\n        elif", "if")
     assert "        if n > limit:\n            npu_profiler.stop()" in put_in(whole, "profiler")
-=======
+
+
 OF_A_PART = """\
 import torch
 import library
@@ -328,4 +328,3 @@ def test_an_update_that_is_left_out_with_its_backward_pass(condition: str, is_cl
     scaled = put_in(text, "float16")
     assert "unscale_(optimizer)\n        npu_scaler.unscale_(optimizer_2)\n        clip" in scaled
     assert scaled.rstrip().endswith("\n        npu_scaler.update()")
->>>>>>> rev_h4
