@@ -289,6 +289,10 @@ SAVED = {
     "to the host, of files from a GPU alone": (
         "torch.load(p, map_location={⟦NPU110:'cuda:0'⟧: 'cpu'})"
     ),
+    "to the host, of files from several GPUs": (
+        "torch.load(p, {⟦NPU110:'cuda:0'⟧: 'cpu', 'cuda:1': 'cpu'})"
+    ),
+    "no place of a file": "x = {'cuda:0': 'cpu'}",
     "to the host, of files from either": (
         "torch.load(p, map_location={'cuda:0': 'cpu', 'npu:0': 'cpu'})"
     ),

@@ -269,6 +269,16 @@ def test_a_name_that_is_bound_under_a_condition_alone() -> None:
     assert "\n        npu_monitor.set_monitor(self.model, optimizer=actual" not in watched
 
 
+def test_an_optimizer_that_is_made_under_a_condition_is_watched_there() -> None:
+    made = (
+        "if self.accelerator:\n            actual = torch.optim.SGD(self.model.parameters(), 0.1)\n"
+        "            self.optimizer = actual"
+    )
+    text = "import torch\n" + BOUND_UNDER.replace("GIVEN", made)
+    watched = put_in(text, "monitor")
+    assert "\n            npu_monitor.set_monitor(self.model, optimizer=actual" in watched
+
+
 @pytest.mark.parametrize("kind", ["monitor", "float16"])
 def test_what_is_stepped_and_computes_the_loss_is_no_optimizer(kind: str) -> None:
     text = BOUND_UNDER.replace("GIVEN", "pass").replace(

@@ -402,22 +402,6 @@ def report_place_in_file(node: ast.expr, word: Word, scope: Scope, context: Cont
         _report(literal, finding, scope, context, settled)
 
 
-def report_to_host(node: ast.Dict, key: ast.expr, context: Context) -> None:
-    """`map_location={"cuda:0": "cpu"}`, which leaves files of an NPU where they were saved."""
-    rule, text = context.catalogue.required(WORDS[Meaning.DEVICE].rule), '"cpu"'
-    fix = Fix(use(text), Applicability.UNSAFE, (Edit(context.span(node), text),))
-    context.report(
-        rule,
-        context.span(key),
-        context.source(key),
-        [fix],
-        replacement=text,
-        note=message("check.to-the-host"),
-        severity=Severity.INFO,
-        settled=context.by_shim(),
-    )
-
-
 def report_likely(
     node: ast.expr,
     word: Word,

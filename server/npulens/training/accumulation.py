@@ -19,9 +19,9 @@ def accumulation(turn: Turn, sites: CallSites) -> ast.expr | None:
     """How many times gradients are added up for an update, as it is written; `None` if unclear.
 
     `1` where each backward pass is followed by an update, `n` of `if (i + 1) % n == 0:` around the
-    update or of `for _ in range(n):` around the backward pass, and what `Accelerator` is told where
-    `with accelerator.accumulate(model):` makes steps of several batches. An engine of DeepSpeed is
-    asked itself: its `step()` updates as often as its configuration says.
+    update or of `for _ in range(n):` around the backward pass, and the option of `Accelerator`
+    where `with accelerator.accumulate(model):` makes steps of several batches. An engine of
+    DeepSpeed is asked itself: its `step()` updates as often as its configuration says.
     """
     found = _in_loops(turn, sites)
     engine = _engine(turn, sites)
@@ -32,8 +32,8 @@ def accumulation(turn: Turn, sites: CallSites) -> ast.expr | None:
     return found
 
 
-def told(nodes: Iterable[ast.AST]) -> Iterator[ast.expr]:
-    """How often a library is told to add up gradients, by the options of what makes its objects."""
+def accumulation_options(nodes: Iterable[ast.AST]) -> Iterator[ast.expr]:
+    """How often a library adds up gradients, by the options of what makes its objects."""
     for node in nodes:
         if isinstance(node, ast.keyword) and node.arg in _ADDS_UP:
             yield node.value
@@ -65,9 +65,9 @@ def _is_of_accelerate(sites: CallSites) -> bool:
 
 
 def _of_accelerate(sites: CallSites) -> ast.expr | None:
-    """What `Accelerator` is told; `None` if it is made elsewhere, or told in another way."""
+    """The option of `Accelerator`; `None` if it is made elsewhere, or has it in another way."""
     made = [call for _, call in sites.calls() if last_name(call.func) == "Accelerator"]
-    found = [value for call in made for value in told(call.keywords)]
+    found = [value for call in made for value in accumulation_options(call.keywords)]
     if len({ast.unparse(value) for value in found}) == 1 and len(found) == len(made):
         return found[0]
     names = {keyword.arg for call in made for keyword in call.keywords}

@@ -189,6 +189,20 @@ class CallSites:
             self._run[site.node] = tuple(dict.fromkeys(self._found_for(site)))
         return self._run[site.node]
 
+    def nodes_run(self, tops: Iterable[ast.AST]) -> Iterator[ast.AST]:
+        """The nodes below some, and below the functions that these run, each function once."""
+        pending, known = [*tops], set[ast.AST]()
+        while pending:
+            top = pending.pop()
+            if top in known:
+                continue
+            known.add(top)
+            for node in nodes_below(top):
+                yield node
+                site = self.site_of.get(node) if isinstance(node, ast.expr) else None
+                if site is not None:
+                    pending += self.run_by(site)
+
     def _found_for(self, site: Site) -> Iterator[Function]:
         called = site.node.func if isinstance(site.node, ast.Call) else site.node
         if isinstance(called, ast.Name):

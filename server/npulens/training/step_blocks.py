@@ -90,20 +90,8 @@ def behind_evaluation(
 
 def _evaluates(statement: ast.stmt, training: TrainingScript) -> bool:
     """Whether a statement runs a model without gradients, itself or in functions that it calls."""
-    pending: list[ast.AST] = [statement]
-    known: set[ast.AST] = set()
-    while pending:
-        top = pending.pop()
-        if top in known:
-            continue
-        known.add(top)
-        for node in nodes_below(top):
-            if getattr(node, "attr", getattr(node, "id", "")) in _OF_EVALUATION:
-                return True
-            site = training.sites.site_of.get(node) if isinstance(node, ast.expr) else None
-            if site is not None:
-                pending += training.sites.run_by(site)
-    return False
+    nodes = training.sites.nodes_run([statement])
+    return any(getattr(n, "attr", getattr(n, "id", "")) in _OF_EVALUATION for n in nodes)
 
 
 def _conditions(chains: Sequence[tuple[ast.stmt, ...]]) -> list[tuple[ast.If, list[ast.stmt]]]:

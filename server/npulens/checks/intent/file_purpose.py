@@ -55,8 +55,8 @@ def filtered_by_file_role(
     if _FOR_OTHER_ACCELERATOR.search(place) and _OF_OTHER_MAKERS.search(text):
         return [finding for finding in findings if finding.rule.family == "engine"]
     role = file_role(place)
-    on_host = FileRole.HOST in role and not any(f.rule.family == "device" for f in findings)
-    on_host = on_host and _MOVES.search(text) is None
+    is_moving = any(f.rule.family == "device" for f in findings) or _MOVES.search(text) is not None
+    on_host = FileRole.HOST in role and not is_moving
     in_tests = FileRole.IN_TESTS in role
     return [
         finding

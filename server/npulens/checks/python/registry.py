@@ -121,6 +121,7 @@ _TABLE: tuple[tuple[Check, tuple[type[ast.AST], ...]], ...] = (
     (batch_scripts.listed, (ast.List, ast.Tuple)),
     (kernel_texts.constant, (ast.Constant,)),
     (checkpoints.loaded, (ast.Call,)),
+    (checkpoints.taken_to_host, (ast.Call,)),
     (ray_resources.requested, (ast.Call,)),
     (requirements.called, (ast.Call,)),
     (requirements.assigned, (ast.Assign,)),

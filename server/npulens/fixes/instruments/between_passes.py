@@ -67,19 +67,8 @@ class BetweenPasses:
 
     def _clips(self, functions: Iterable[Function]) -> bool:
         """Whether functions clip gradients, or what they run does."""
-        pending, known = [*functions], set[Function]()
-        while pending:
-            function = pending.pop()
-            if function in known:
-                continue
-            known.add(function)
-            for node in nodes_below(function):
-                if isinstance(node, ast.Call):
-                    if is_clip(node):
-                        return True
-                    site = self._program.site_of.get(node)
-                    pending += () if site is None else self._program.run_by(site)
-        return False
+        calls = (n for n in self._program.nodes_run(functions) if isinstance(n, ast.Call))
+        return any(map(is_clip, calls))
 
     @cached_property
     def _own_names(self) -> set[str]:

@@ -5,8 +5,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from npulens.syntax.bindings import Function
+from npulens.syntax.by_node import once_by_node
 from npulens.syntax.scopes import definitions_around
-from npulens.syntax.values import last_name
+from npulens.syntax.values import dotted_name, last_name
 from npulens.syntax.walking import is_main_guard, nodes_below
 from npulens.training.loss_regions import LossRegion
 from npulens.training.program import Program
@@ -96,16 +97,19 @@ def _makes_tensor(value: ast.expr) -> bool:
     return False
 
 
+@once_by_node
 def _sets_default(tree: ast.Module) -> bool:
     return any(last_name(n.func) in _DEFAULTS for n in nodes_below(tree) if isinstance(n, ast.Call))
 
 
+@once_by_node
 def _moves_in_forward(tree: ast.Module) -> bool:
     """Whether a model moves what it is given."""
     passes = (n for n in nodes_below(tree) if isinstance(n, Function) and n.name == "forward")
     return any(_names_device(each) for each in passes)
 
 
+@once_by_node
 def _names_device(tree: ast.AST) -> bool:
     left_out, assigned = set(_without_moves(tree)), _assigned(tree)
     for node in nodes_below(tree):
@@ -130,10 +134,11 @@ def _without_moves(tree: ast.AST) -> Iterable[int]:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             yield id(node.value)
         elif isinstance(node, ast.Call):
-            text = ast.unparse(node.func)
-            owner, _, last = text.rpartition(".")
-            is_of_cards = owner == "torch.cuda" and last in _NO_MOVES
-            if is_of_cards or ast.unparse(node) == "torch.device('cpu')":
+            name = dotted_name(node.func)
+            path = () if name is None or name.root != "torch" else name.path
+            is_of_cards = len(path) == 2 and path[0] == "cuda" and path[1] in _NO_MOVES
+            is_of_host = path == ("device",) and node.args and _is_host_word(node.args[0])
+            if is_of_cards or is_of_host:
                 yield from (id(part) for part in nodes_below(node))
         elif isinstance(node, ast.Attribute) and node.attr == "device" and _is_tensor(node.value):
             yield id(node)
@@ -161,3 +166,7 @@ def _is_host(node: ast.AST, assigned: Mapping[str, Sequence[ast.expr]]) -> bool:
     values = assigned.get(node.id, ())
     hosts = ("torch.device('cpu')", "'cpu'")
     return bool(values) and all(ast.unparse(value) in hosts for value in values)
+
+
+def _is_host_word(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value == "cpu"

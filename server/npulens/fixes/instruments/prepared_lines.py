@@ -12,7 +12,7 @@ from npulens.fixes.instruments.wrapped_optimizers import path_to_optimizer
 from npulens.fixes.scripts import UnclearError
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
-from npulens.training.accumulation import accumulation, told
+from npulens.training.accumulation import accumulation, accumulation_options
 from npulens.training.call_sites import Loop, Site
 from npulens.training.flow import Flow, Value, Variable
 from npulens.training.made_optimizers import (
@@ -171,7 +171,11 @@ def _accumulation(
         start = training.sites.program.start
         programs = () if above is None else above(start)
         trees = (start.tree, *(each.start.tree for each in programs))
-        given = [ast.unparse(value) for tree in trees for value in told(nodes_below(tree))]
+        given = [
+            ast.unparse(value)
+            for tree in trees
+            for value in accumulation_options(nodes_below(tree))
+        ]
         if len(set(given)) > 1 or not all(map(str.isdigit, given)):
             raise UnclearError(spot.line, "instrument.accumulation")
         written = given[0] if given else written

@@ -1,7 +1,8 @@
 """Whether a project only uses models, and trains none."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 
 from npulens.workspace.index.contents import Content, Contents, Modules
@@ -30,13 +31,13 @@ def only_infers(
     if not named or any(map(may_be_used_elsewhere, named)):
         return False
 
-    def read() -> Iterator[Content]:
-        yield from modules.values()
-        yield from (contents.of(file) for file in files if file.suffix == ".ipynb")
-
-    if not any(_turns_off(content, memo) for content in read()):
-        return False
-    return not any(_may_train(content, memo) for content in read())
+    notebooks = (contents.of(file) for file in files if file.suffix == ".ipynb")
+    turns_off = False
+    for content in chain(modules.values(), notebooks):
+        if _may_train(content, memo):
+            return False
+        turns_off = turns_off or _turns_off(content, memo)
+    return turns_off
 
 
 def _turns_off(content: Content, memo: FactMemo) -> bool:

@@ -4,9 +4,12 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from npulens.catalog.model import Applicability, Edit, Finding, Fix
+from npulens.catalog.messages import message
+from npulens.catalog.model import Applicability, Edit, Finding, Fix, Severity
+from npulens.catalog.tables import Meaning
 from npulens.checks.arguments import is_spread, keyword_of
 from npulens.checks.context import Context
+from npulens.checks.device_words import WORDS, is_word
 from npulens.checks.titles import use
 from npulens.checks.whole_module import WholeModule
 from npulens.syntax.meanings import qualified_names
@@ -42,6 +45,38 @@ def loaded(node: ast.Call, scope: Scope, context: Context) -> None:
         fixes.append(Fix(use(f'{_PLACE}="cpu"'), Applicability.UNSAFE, (edit,)))
     rule, symbol = context.catalogue.required(_RULE), min(names, key=len)
     context.report(rule, context.span(node.func), symbol, fixes, replacement=f'{_PLACE}="cpu"')
+
+
+def taken_to_host(node: ast.Call, scope: Scope, context: Context) -> None:
+    """`map_location={"cuda:0": "cpu"}`, which leaves files of an NPU where they were saved."""
+    keyword = keyword_of(node, _PLACE)
+    places = keyword.value if keyword is not None else None
+    if places is None and len(node.args) > _BEFORE_PLACE:
+        places = node.args[_BEFORE_PLACE]
+    if not isinstance(places, ast.Dict) or not all(map(_is_host, places.values)):
+        return
+    if keyword is None and _LOADERS.isdisjoint(qualified_names(node.func, scope)):
+        return
+    word = WORDS[Meaning.DEVICE]
+    keys = [key for key in places.keys if key is not None and is_word(key, word, scope, context)]
+    if not keys or len(keys) < len(places.keys):
+        return  # it knows of other devices, too
+    context.settle_all(keys[1:], "reported-once")
+    edit = Edit(context.span(places), '"cpu"')
+    context.report(
+        context.catalogue.required(word.rule),
+        context.span(keys[0]),
+        context.source(keys[0]),
+        [Fix(use('"cpu"'), Applicability.UNSAFE, (edit,))],
+        replacement='"cpu"',
+        note=message("check.to-the-host"),
+        severity=Severity.INFO,
+        settled=context.by_shim(),
+    )
+
+
+def _is_host(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) and value.value == "cpu"
 
 
 def with_loaded_models(findings: Sequence[Finding], module: WholeModule) -> list[Finding]:

@@ -22,7 +22,6 @@ from npulens.checks.device_words import (
     report_likely,
     report_place_in_file,
     report_removed,
-    report_to_host,
     represents,
 )
 from npulens.checks.entries import report_symbol
@@ -388,10 +387,9 @@ def _places_in_a_file(node: ast.Dict, scope: Scope, context: Context) -> None:
     for key, value in zip(node.keys, node.values, strict=True):
         if key is None or not _is_numbered_device(key, word, scope, context):
             continue
-        is_to_host = isinstance(value, ast.Constant) and value.value == "cpu"
-        if is_to_host and len(node.keys) == 1 and not knows_npu:
-            report_to_host(node, key, context)
-        elif knows_npu or is_to_host:
+        if context.span(key) in context.reported.spans:
+            continue
+        if knows_npu or (isinstance(value, ast.Constant) and value.value == "cpu"):
             found = literals(key, word, scope, context)
             context.settle_all((part for part, _ in found), "no-effect")
         elif is_word(value, word, scope, context) or context.code.mentions_npu(value):
