@@ -1,10 +1,13 @@
 """What tells tensors from arrays, modules and graphs, and where Python reads their elements."""
 
 import pytest
+import torch
 
 from helpers import CATALOGUE, code
 from npulens.analysis import analyze, analyze_shapes
 from npulens.catalog.model import Target
+from npulens.shapes.evaluation.tensor_evidence import TENSOR_METHODS
+from npulens.shapes.operators.tensor_methods import is_method_of_tensors
 from npulens.text.document import Document
 
 HEAD = "import numpy as np\nimport torch\nimport torch.nn as nn\n\n\n"
@@ -232,3 +235,11 @@ def test_a_step_that_decides_on_elements_is_found(operator: str) -> None:
     )
     found = analyze(Document("m.py", source), CATALOGUE, Target())
     assert "NPU806" in {f.rule.code for f in found}
+
+
+def test_all_methods_of_tensors_are_known() -> None:
+    names = [n for n in dir(torch.Tensor) if not n.startswith("_")]
+    methods = [n for n in names if callable(getattr(torch.Tensor, n, None))]
+    unknown = [n for n in methods if not is_method_of_tensors(n) and n not in TENSOR_METHODS]
+    assert not unknown
+    assert not is_method_of_tensors("num_edges")

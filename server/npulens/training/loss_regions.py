@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from npulens.syntax.bindings import Function
+from npulens.syntax.by_node import once_by_node
 from npulens.syntax.meanings import Qualified, resolve
 from npulens.syntax.scopes import Scope
 from npulens.syntax.values import dotted_name
@@ -88,7 +89,9 @@ def _caller(path: Path, site: Site) -> Site | None:
     return path.sites[at - 1] if at else None
 
 
-def _in_function(site: Site, needed: set[str], barriers: frozenset[ast.expr]) -> LossRegion | None:
+def _in_function(
+    site: Site, needed: frozenset[str], barriers: frozenset[ast.expr]
+) -> LossRegion | None:
     """The statements before a call in its own function, innermost block first."""
     chain = site.statements
     wanted = set(needed)
@@ -132,7 +135,7 @@ def _slice(
     return LossRegion(tuple(before[first : last + 1]), scope)
 
 
-def _require_begun(found: LossRegion, before: Sequence[ast.stmt], needed: set[str]) -> None:
+def _require_begun(found: LossRegion, before: Sequence[ast.stmt], needed: frozenset[str]) -> None:
     """See that a loss to which something is added was not computed above what goes backward."""
     parts = [node for statement in found.statements for node in nodes_below(statement)]
     added = {ast.unparse(n.target) for n in parts if isinstance(n, ast.AugAssign)} & needed
@@ -201,7 +204,8 @@ def _is_computation(callee: ast.expr, scope: Scope) -> bool:
     return True
 
 
-def names_read(node: ast.AST) -> set[str]:
+@once_by_node
+def names_read(node: ast.AST) -> frozenset[str]:
     """The names that a node reads, dotted as far as they are."""
     found: set[str] = set()
     pending: list[ast.AST] = [node]
@@ -213,11 +217,16 @@ def names_read(node: ast.AST) -> set[str]:
                 found.add(".".join((name.root, *name.path)))
                 continue
         pending += ast.iter_child_nodes(part)
-    return found
+    return frozenset(found)
 
 
-def assigned_names(statement: ast.stmt) -> Iterator[str]:
+@once_by_node
+def assigned_names(statement: ast.stmt) -> tuple[str, ...]:
     """The names that a statement assigns, in blocks of it as well."""
+    return tuple(_assigned_in(statement))
+
+
+def _assigned_in(statement: ast.stmt) -> Iterator[str]:
     for node in nodes_below(statement):
         is_target = isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Store)
         if is_target and isinstance(node, ast.expr):

@@ -124,9 +124,9 @@ def _in_rows(
     block: Sequence[ast.stmt], statements: Sequence[ast.stmt]
 ) -> Iterator[tuple[ast.stmt, ...]]:
     """Those of some statements of a block that follow each other."""
-    row: list[ast.stmt] = []
+    wanted, row = set(statements), list[ast.stmt]()
     for each in block:
-        if each in statements:
+        if each in wanted:
             row.append(each)
         elif row:
             yield tuple(row)
