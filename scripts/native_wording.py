@@ -33,6 +33,15 @@ KINDS: dict[str, dict[str, Any]] = {
             "zh": "官方支持列表中，功能相同的 {instead} 标为支持。",
         },
     },
+    "unsupported-modules": {
+        "rule": UNSUPPORTED,
+        "severity": "info",
+        "text": {
+            "en": "PyTorch makes it of other modules, and the tables list {instead}: it may work, "
+            "so try it.",
+            "zh": "PyTorch 用其他模块组成它，而官方支持列表包含 {instead}：可能可用，请实测。",
+        },
+    },
     "unsupported-until": {
         "rule": UNSUPPORTED,
         "severity": "info",
@@ -270,6 +279,9 @@ _ADVICE: dict[str, tuple[str, tuple[str, ...]]] = {
     f"{_F}.gumbel_softmax": ("compose", (f"{_F}.softmax",)),
     f"{_F}.pdist": ("use", ("torch.cdist",)),
     "torch.nn.GRU": ("compose", ("torch.nn.GRUCell",)),
+    "torch.nn.TransformerDecoder": ("modules", ("torch.nn.MultiheadAttention",)),
+    "torch.nn.TransformerDecoder.forward": ("modules", ("torch.nn.MultiheadAttention",)),
+    "torch.nn.TransformerDecoderLayer.forward": ("modules", ("torch.nn.MultiheadAttention",)),
     "torch.nn.utils.clip_grad_norm": ("use", ("torch.nn.utils.clip_grad_norm_",)),
     "torch.func.jacfwd": ("use", ("torch.autograd.functional.jacobian",)),
     "torch.func.jacrev": ("use", ("torch.autograd.functional.jacobian",)),

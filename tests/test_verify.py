@@ -210,7 +210,7 @@ def test_a_notebook_is_run_cell_by_cell() -> None:
 def test_a_cell_that_is_no_python() -> None:
     name = write_notebook("train.ipynb", "print('first')", "x = 1\ndef f(:\n  pass\n")
     code, found = verify(name)
-    assert (code, found["outcome"], found["cell"], found["line"]) == (1, "error", 2, 2), found
+    assert (code, found["outcome"], found["cell"], found["line"]) == (2, "error", 2, 2), found
     assert "first" in found["output"]
 
 
@@ -257,7 +257,7 @@ STOPS = {
     ),
     "batch-left-on-the-host": Stop(
         MIGRATED.replace("randn(8, 4).to(args.device)", "randn(8, 4)"),
-        *("error", 1, 15, "Expected all tensors to be on the same device"),
+        *("npu-error", 1, 15, "Expected all tensors to be on the same device"),
     ),
     "invented-name": Stop(
         MIGRATED.replace(BACKWARD, BACKWARD + "    torch.npu.cudart()\n"),
@@ -332,7 +332,18 @@ STOPS = {
         "import sys\n\nint(sys.stdin.readline())\n", "needs-input", 5, 3
     ),
     "empty-checkpoint": Stop(
-        "import pickle\npickle.load(open('/dev/null', 'rb'))\n", "error", 1, 2, "EOFError"
+        "import pickle\npickle.load(open('/dev/null', 'rb'))\n", "error", 2, 2, "EOFError"
+    ),
+    "error-of-its-own": Stop(
+        "import torch, torch_npu\nx = torch.ones(2).npu()\n\nx @ torch.ones(3).npu()\n",
+        *("error", 2, 4, "RuntimeError"),
+    ),
+    "release-of-cuda-taken-apart": Stop(
+        "import torch\n\nint(torch.version.cuda.split('.')[0])\n", "npu-error", 1, 3, "NoneType"
+    ),
+    "processors-of-cuda-counted": Stop(
+        "import torch, torch_npu\n\ntorch.npu.get_device_properties(0).multi_processor_count * 2\n",
+        *("npu-error", 1, 3, "NoneType"),
     ),
     "exit": Stop("import sys\nsys.exit(3)\n", "exited", 2, 2, "3"),
     "exit-with-words": Stop("import sys\nsys.exit('no data')\n", "exited", 2, 2, "1 (no data)"),
@@ -509,10 +520,22 @@ def test_a_defect_before_the_limit_is_what_counts() -> None:
 @pytest.mark.usefixtures("here")
 def test_an_error_that_the_original_has_too_says_nothing_of_the_npu() -> None:
     script = write("train.py", "import torch\nx = torch.ones(2).cuda()\nx @ torch.ones(3).cuda()\n")
-    assert verify("--unsafe-fixes", script)[1]["outcome"] == "error"
+    code, alone = verify("--unsafe-fixes", script)
+    assert (code, alone["status"], alone["outcome"]) == (2, "stopped", "error")
+    assert "--compare" in alone["way_on"]
     code, found = verify("--unsafe-fixes", "--compare", script)
     assert (code, found["status"], found["outcome"]) == (2, "stopped", "fails-alike")
     assert (found["path"], found["line"]) == ("train.py", 3)
+
+
+@pytest.mark.usefixtures("here")
+def test_an_error_that_the_original_does_not_have_is_of_the_npu() -> None:
+    text = "import torch\nif torch.ones(1).device.type != x.device.type:\n    {}['batch']\n"
+    script = write("train.py", text.replace("\nif", "\nx = torch.ones(2).cuda()\nif"))
+    assert verify("--unsafe-fixes", script)[1]["outcome"] == "error"
+    code, found = verify("--unsafe-fixes", "--compare", script)
+    assert (code, found["status"], found["outcome"]) == (1, "not-ready", "npu-error")
+    assert (found["path"], found["line"], found["way_on"]) == ("train.py", 4, None)
 
 
 def test_every_outcome_has_a_status_and_an_exit_code() -> None:
@@ -827,7 +850,7 @@ def test_failed_tests_are_told() -> None:
     lines = done.stdout.decode().splitlines()
     assert done.returncode == 1
     assert lines[0] == "not ready: 1/2 tests failed, the first at tests/test_model.py:18"
-    told = "  tests/test_model.py::test_wrong  not ready: stopped at tests/test_model.py:18: "
+    told = "  tests/test_model.py::test_wrong  stopped at tests/test_model.py:18: "
     assert any(line.startswith(f"{told}AssertionError: shape") for line in lines), lines
 
 

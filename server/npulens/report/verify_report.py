@@ -37,7 +37,7 @@ def _details(found: Verification, language: Language) -> Iterator[str]:
     if found.unreached is not None and found.script is not None:
         sentence = run_wording.unreached_sentence(found.script, found.unreached, language)
         yield printable(sentence)
-    way = run_wording.way_on(found.verdict, language)
+    way = _way_on(found, language)
     if way is not None:
         yield printable(way)
     if found.style is not None:
@@ -109,13 +109,18 @@ def _comparison(comparison: Comparison, language: Language) -> str:
     return sentence.in_language(language)
 
 
+def _way_on(found: Verification, language: Language) -> str | None:
+    is_compared = found.comparison is not None
+    return run_wording.way_on(found.verdict, language, is_compared=is_compared)
+
+
 def as_json(found: Verification, language: Language) -> str:
     """All of it as one object."""
     content = {
         "status": status(found.verdict.outcome).value,
         "outcome": found.verdict.outcome.value,
         "message": verdict_line(found, language),
-        "way_on": run_wording.way_on(found.verdict, language),
+        "way_on": _way_on(found, language),
         **_place(found.verdict.path, found.verdict.line, found.verdict.cell),
         "detail": found.verdict.detail,
         "style": None if found.style is None else found.style.value,

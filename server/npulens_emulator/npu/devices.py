@@ -105,8 +105,17 @@ def get_device_name(device_name: Any = None) -> str:
     return NAME
 
 
+_OF_CUDA_ALONE = (
+    *("major", "minor", "is_multi_gpu_board", "is_integrated", "multi_processor_count"),
+    *("max_threads_per_multi_processor", "warp_size", "regs_per_multiprocessor", "gcnArchName"),
+)
+
+
 class _NPUDeviceProperties(SimpleNamespace):
-    """What is known of an NPU."""
+    """What is known of an NPU; what CUDA knows besides is there and `None`.
+
+    Source: Ascend/pytorch, torch_npu/csrc/npu/Module.cpp.
+    """
 
 
 def get_device_properties(device_name: Any = None) -> SimpleNamespace:
@@ -117,6 +126,7 @@ def get_device_properties(device_name: Any = None) -> SimpleNamespace:
         cube_core_num=24,
         vector_core_num=48,
         L2_cache_size=192 << 20,
+        **dict.fromkeys(_OF_CUDA_ALONE),
     )
 
 

@@ -46,7 +46,8 @@ def described(
         and _asks_capability(error, frames[-1]),
         "asks_environment": bool(frames) and _asks_environment(error, frames[-1]),
         "in_data_parallel": _is_of_data_parallel(frames[frames.index(own[-1][1]) :] if own else []),
-        "in_emulator": bool(frames) and _is_of_emulator(frames[-1]),
+        "in_emulator": bool(frames) and _is_ours(frames[-1]) and not _raises(frames[-1]),
+        "refused_by_npu": bool(frames) and _is_ours(frames[-1]) and _raises(frames[-1]),
         "lacks_network": any("RefusedConnectionError" in _names(each) for each in _chain(error)),
         "lacks_module": _lacking_module(error),
         "reads_input": path is not None and line is not None and is_input(path, line),
@@ -99,10 +100,14 @@ def _is_of_data_parallel(frames: list[traceback.FrameSummary]) -> bool:
     return any(file.endswith("/torch/nn/parallel/data_parallel.py") for file in files)
 
 
-def _is_of_emulator(frame: traceback.FrameSummary) -> bool:
-    """Whether code of the emulator has failed, and not refused what an NPU refuses."""
-    is_ours = frame.filename.startswith(_EMULATOR) and not frame.filename.startswith(_WATCH)
-    return is_ours and not (frame.line or "").startswith("raise")
+def _is_ours(frame: traceback.FrameSummary) -> bool:
+    """Whether it is code of the emulator."""
+    return frame.filename.startswith(_EMULATOR) and not frame.filename.startswith(_WATCH)
+
+
+def _raises(frame: traceback.FrameSummary) -> bool:
+    """Whether it refuses something, as an NPU does, and has not failed."""
+    return (frame.line or "").startswith("raise")
 
 
 def _of_other_process(message: str, relative: Callable[[str], str | None]) -> dict[str, Any]:

@@ -152,7 +152,8 @@ def _message(found: Verification, language: Language) -> str:
     parts = [verdict_sentence(found.verdict, found.steps, placed=True).in_language(language)]
     if found.unreached is not None and found.script is not None:
         parts.append(unreached_sentence(found.script, found.unreached, language))
-    if found.verdict.outcome is Outcome.NEEDS_LAUNCHER or found.verdict.outcome in LIMITED:
+    outcome = found.verdict.outcome
+    if outcome in (Outcome.NEEDS_LAUNCHER, Outcome.ERROR) or outcome in LIMITED:
         return "\n".join(parts)  # the way on is an option of the command line
     way = way_on(found.verdict, language)
     return "\n".join([*parts, *([] if way is None else [way])])

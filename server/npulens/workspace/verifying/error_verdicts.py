@@ -9,6 +9,9 @@ from npulens.workspace.verifying.verified_run import RunResult
 
 _LAUNCHER = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 _CUDA_WORDS = ("cuda", "nvidia", "nccl", "nvcc", "cudnn")
+_NPU_WORDS = re.compile(r"(?<![\w/.-])(?:torch_npu\b|hccl\b|npu(?::\d+)?(?![\w/-]))", re.IGNORECASE)
+"""A device of the NPU, or its libraries; no paths that have such a name."""
+_ABOUT_DEVICES = re.compile(r"\b(?:cuda|npu)\b")
 _MEMORY_WORDS = ("can't allocate memory", "Cannot allocate memory", "std::bad_alloc")
 _NETWORK_ERRORS = {"URLError", "gaierror", "RequestException", "ConnectError", "ConnectionError"}
 """Of urllib, socket, requests and httpx."""
@@ -82,7 +85,15 @@ def _outcome(error: Mapping[str, Any], result: RunResult) -> tuple[Outcome, str]
         return lacking
     if any(word in text.lower() for word in _CUDA_WORDS):
         return Outcome.CUDA_NEEDED, text
-    return Outcome.ERROR, text
+    return Outcome.NPU_ERROR if _is_about_npu(error, text) else Outcome.ERROR, text
+
+
+def _is_about_npu(error: Mapping[str, Any], text: str) -> bool:
+    """Whether a fact of the NPU is behind an error: any other one may be the script's own."""
+    if error["refused_by_npu"] or _NPU_WORDS.search(text):
+        return True
+    # `torch.version.cuda`, the capability and the like are `None` there.
+    return "NoneType" in text and bool(_ABOUT_DEVICES.search(error["source"] or ""))
 
 
 def _is_of_network(error: Mapping[str, Any], result: RunResult) -> bool:

@@ -33,8 +33,10 @@ class Outcome(Enum):
     """It stopped at a name that torch_npu does not have."""
     TESTS_FAILED = "tests-failed"
     """Tests did not pass."""
+    NPU_ERROR = "npu-error"
+    """It stopped in an error that is about the NPU, or in which the original does not stop."""
     ERROR = "error"
-    """It stopped in another error."""
+    """It stopped in another error, which says nothing of the NPU."""
     NOT_EMULATED = "not-emulated"
     """It stopped at something that the emulator does not imitate."""
     EMULATOR_FAILED = "emulator-failed"
@@ -93,7 +95,7 @@ LIMITED = {Outcome.LIMIT_REACHED, Outcome.STEP_LIMIT, Outcome.TIME_LIMIT}
 LEFT_TO_DO = {
     *(Outcome.CUDA_LEFT, Outcome.ON_CPU, Outcome.WITHOUT_NPU, Outcome.UNSUPPORTED),
     *(Outcome.DIVERGED, Outcome.CUDA_NEEDED, Outcome.UNKNOWN_NAME, Outcome.TESTS_FAILED),
-    Outcome.ERROR,
+    Outcome.NPU_ERROR,
 }
 """The run says that the script is not ready."""
 _KINDS = {
@@ -108,7 +110,13 @@ _KINDS = {
         *(Outcome.NEEDS_LAUNCHER, Outcome.NEEDS_INPUT, Outcome.NO_TESTS),
     },
     Status.STOPPED: {
-        *(Outcome.FAILS_ALIKE, Outcome.EXITED, Outcome.MEMORY_LIMIT, Outcome.CRASHED),
+        *(
+            Outcome.ERROR,
+            Outcome.FAILS_ALIKE,
+            Outcome.EXITED,
+            Outcome.MEMORY_LIMIT,
+            Outcome.CRASHED,
+        ),
     },
 }
 _STATUS = {outcome: status for status, outcomes in _KINDS.items() for outcome in outcomes}

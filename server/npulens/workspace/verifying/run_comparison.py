@@ -37,6 +37,7 @@ class Comparison:
         largest: The largest difference of losses, relative to losses above 1.
         divergence: The first difference above the tolerance, or None.
         problem: Why the original gave nothing to compare, or empty.
+        original_ends: Whether the original stopped in no error, and no limit of time ended it.
         deciding: The rules without whose fixes the two agree.
     """
 
@@ -45,6 +46,7 @@ class Comparison:
     largest: float
     divergence: Divergence | None
     problem: str = ""
+    original_ends: bool = False
     deciding: tuple[str, ...] = ()
 
 
@@ -53,7 +55,8 @@ def compare(original: RunResult, migrated: RunResult, tolerance: float) -> Compa
     one, other = original.main, migrated.main
     problem = _problem(original)
     if problem or one is None or other is None:
-        return Comparison(0, 0, 0.0, None, problem or "no process reported")
+        ends = _ends(original)
+        return Comparison(0, 0, 0.0, None, problem or "no process reported", original_ends=ends)
     pairs = list(zip(one["losses"], other["losses"], strict=False))
     largest = max((_distance(*pair) for pair in pairs), default=0.0)
     divergence = _loss_divergence(one["losses"], other["losses"], tolerance)
@@ -62,7 +65,12 @@ def compare(original: RunResult, migrated: RunResult, tolerance: float) -> Compa
     steps = min(len(one["parameters"]), len(other["parameters"]))
     if divergence is None:
         divergence = _parameter_divergence(one["parameters"], other["parameters"], tolerance)
-    return Comparison(len(pairs), steps, largest, divergence)
+    return Comparison(len(pairs), steps, largest, divergence, original_ends=True)
+
+
+def _ends(original: RunResult) -> bool:
+    stopped = any(report["end"]["kind"] in ("error", "exit") for report in original.reports)
+    return not (original.timed_out or original.code or stopped)
 
 
 def _is_cut(*reports: Mapping[str, Any]) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from npulens.catalog.messages import message, message_if_any, message_of
 from npulens.catalog.model import Language, LocalizedText
-from npulens.workspace.verifying.outcomes import Site, Verdict
+from npulens.workspace.verifying.outcomes import Outcome, Site, Verdict
 from npulens.workspace.verifying.unreached import Unreached
 
 _SHOWN_PARTS = 10
@@ -33,8 +33,10 @@ def verdict_sentence(verdict: Verdict, steps: int, *, placed: bool) -> Localized
     return message_of("verify-outcome", outcome, steps=steps, detail=detail, where=where)
 
 
-def way_on(verdict: Verdict, language: Language) -> str | None:
+def way_on(verdict: Verdict, language: Language, *, is_compared: bool = False) -> str | None:
     """What to do so that a run says more, in one sentence; `None` if there is nothing to add."""
+    if is_compared and verdict.outcome is Outcome.ERROR:
+        return None
     python = Path(sys.executable).name
     outcome = verdict.outcome.value
     found = message_if_any("verify-way", outcome, detail=verdict.detail, python=python)

@@ -74,7 +74,8 @@ def judge_tests(tests: TestResults, result: RunResult, apis: Mapping[str, str]) 
     if result.timed_out or main is None or main["end"]["kind"] not in ("exit", "finished"):
         return judge(result, apis)
     for left in tests.failed:
-        if left.verdict.outcome in LEFT_TO_DO:
+        # A test that passes elsewhere is one that fails here, whatever its error says.
+        if left.verdict.outcome in LEFT_TO_DO or left.verdict.outcome is Outcome.ERROR:
             detail = f"{len(tests.failed)}/{tests.total}"
             return Verdict(Outcome.TESTS_FAILED, left.verdict.path, left.verdict.line, detail)
     if tests.failed:

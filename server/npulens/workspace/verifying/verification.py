@@ -235,8 +235,8 @@ def _verification(
         and comparison.divergence is not None
     ):
         verdict = Verdict(Outcome.DIVERGED)
-    if verdict.outcome is Outcome.ERROR and comparison and comparison.problem == verdict.detail:
-        verdict = replace(verdict, outcome=Outcome.FAILS_ALIKE)
+    if verdict.outcome in (Outcome.ERROR, Outcome.NPU_ERROR) and comparison is not None:
+        verdict = replace(verdict, outcome=_beside_original(verdict, comparison))
     events = device_events(result)
     agreement = None
     if request.with_agreement:
@@ -264,6 +264,13 @@ def _verification(
         shapes=_shapes_of_user(result, lines),
         documents=lines.documents,
     )
+
+
+def _beside_original(verdict: Verdict, comparison: Comparison) -> Outcome:
+    """How a run that stopped in an error ended, by what the original has done on the CPU."""
+    if comparison.problem == verdict.detail:
+        return Outcome.FAILS_ALIKE
+    return Outcome.NPU_ERROR if comparison.original_ends else verdict.outcome
 
 
 def _shapes_of_user(result: RunResult, lines: OriginalLines) -> tuple[SeenShapes, ...]:
