@@ -74,6 +74,10 @@ FOUND = [
     "def seed(n):\n    ⟦NPU402:torch.backends.cudnn.deterministic⟧ = True\n"
     "def exact():\n    torch.use_deterministic_algorithms(True)",
     "from torch.backends import cudnn\ncudnn.benchmark, ⟦NPU402:cudnn.deterministic⟧ = False, True",
+    "def seed(n, cuda_deterministic=True):\n    if cuda_deterministic:\n"
+    "        ⟦NPU402:torch.backends.cudnn.deterministic⟧ = True\n"
+    "        torch.backends.cudnn.benchmark = False\n"
+    "    else:\n        ⟦NPU402:torch.backends.cudnn.benchmark⟧ = True",
     # attention, linear algebra
     "⟦NPU402:torch.backends.cuda.enable_flash_sdp⟧(True)",
     "⟦NPU402:torch.backends.cuda.enable_math_sdp⟧(False)",

@@ -34,6 +34,8 @@ Part = tuple[ast.AST, Settlement | None]
 """A part of a statement, and what settles it: `None` if the NPU reaches it."""
 
 _CUDA = re.compile(r"cuda|gpu", re.IGNORECASE)
+_ASKS_FOR_CUDA = re.compile(r"(?:cuda|gpu)s?(?:_?(?:ids?|index|num|count|device))?(?![a-z_])", re.I)
+"""A word for the device; `cuda_deterministic` is one for something else."""
 _BFLOAT16 = re.compile(r"bfloat16|bf16", re.IGNORECASE)
 _CUDA_HOME = "CUDA_HOME"
 DEVICE_TYPES = frozenset(
@@ -218,7 +220,7 @@ class Regions:
             if read_to_host(node.body, node.orelse):
                 settled = self.settlement("no-effect", node.test)
                 return self._all((node.test, *node.body, *node.orelse), settled)
-            if "available" not in test:
+            if "available" not in test and _ASKS_FOR_CUDA.search(test):
                 first, last = map(self._code.span, (node.body[0], node.body[-1]))
                 self._cuda_tests.add(Span(first.start, last.end))
             block, index = self._blocks.get(node, ([], 0))
