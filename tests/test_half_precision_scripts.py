@@ -320,3 +320,31 @@ def test_modules_in_half_are_a_cast_and_stored_tensors_are_none() -> None:
 def test_a_number_or_what_a_function_may_move_is_nothing_of_the_host() -> None:
     number = LOOP.replace("out = model(x)", "a = torch.tensor(0.5)\n    out = a * model(x)")
     assert refusal(number + UPDATE, "bfloat16") == ""
+
+
+MADE_BY_A_METHOD = """\
+import torch
+from parts import build, criterion
+class Learner:
+    def __init__(self, config):
+        self.config = config
+        self.make()
+    def make(self):
+        self.net, self.target = build(self.config), build(self.config)
+        self.scores = build(self.config)
+        self.optimizer = torch.optim.Adam(self.net.parameters())
+    def predict(self, x):
+        self.scores = self.net(x)
+    def update(self, x):
+        loss = criterion(ARGUMENT, x)
+        loss.backward()
+        self.optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("argument", "is_clear"), [("(self.net, self.target)", True), ("self.scores", False)]
+)
+def test_models_that_a_method_makes_are_no_results(argument: str, is_clear: bool) -> None:
+    text = MADE_BY_A_METHOD.replace("ARGUMENT", argument)
+    assert (not refusal(text, "bfloat16")) == is_clear
