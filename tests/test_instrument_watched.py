@@ -50,6 +50,40 @@ def test_how_often_a_loop_of_batches_adds_up(count: str, divide: str, written: s
         assert f"grad_acc_steps={written})" in put_in(text, "monitor")
 
 
+LAST = """\
+import torch
+model = torch.nn.Linear(4, 4)
+loader = torch.utils.data.DataLoader(data)
+batches = len(loader)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+done = 0
+for epoch in range(9):
+    for LOOP:
+        model(x).mean().backward()
+        done += 1
+        if LAST:
+            optimizer.step()
+            done = 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("loop", "last", "written"),
+    [
+        ("i, x in enumerate(loader)", "i + 1 == batches", "batches"),
+        ("i, x in enumerate(loader)", "i == len(loader) - 1", "len(loader)"),
+        ("i, x in enumerate(loader, 1)", "i == batches", "batches"),
+        ("i in range(batches)", "i == batches - 1", "batches"),
+        ("x in loader", "done >= batches", "batches"),
+        ("x in loader", "x.size(0) == batches", "1"),
+        ("i, x in enumerate(loader)", "(i + 1) % 4 == 0 or i + 1 == batches", "4"),
+    ],
+)
+def test_an_update_behind_the_last_batch(loop: str, last: str, written: str) -> None:
+    text = LAST.replace("LOOP", loop).replace("LAST", last)
+    assert f"grad_acc_steps={written})" in put_in(text, "monitor")
+
+
 def test_what_drives_an_optimizer_is_no_second_one() -> None:
     text = (
         "import library as lib\nmodel = lib.Model()\n"

@@ -187,6 +187,9 @@ def _here(number: ast.expr, spot: Spot, flow: Flow, depth: int = 0) -> str:
     if isinstance(number, ast.Call) and isinstance(number.func, ast.Attribute):
         owner = _here(number.func.value, spot, flow, depth)
         return f"{owner}.{number.func.attr}()" if owner else ""
+    if isinstance(number, ast.Call) and ast.unparse(number.func) == "len" and number.args:
+        counted = _here(number.args[0], spot, flow, depth)
+        return f"len({counted})" if counted.isidentifier() or "." in counted else ""
     if isinstance(number, ast.Constant):
         return str(number.value) if isinstance(number.value, int) else ""
     root, is_plain = number, True
