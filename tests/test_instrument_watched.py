@@ -372,3 +372,24 @@ def test_an_update_that_is_left_out_with_its_backward_pass(condition: str, is_cl
     scaled = put_in(text, "float16")
     assert "unscale_(optimizer)\n        npu_scaler.unscale_(optimizer_2)\n        clip" in scaled
     assert scaled.rstrip().endswith("\n        npu_scaler.update()")
+
+
+OF_SEVERAL = """\
+import torch
+net, other = torch.nn.Linear(4, 4).cuda(), torch.nn.Linear(4, 4).cuda()
+optimizer_other = torch.optim.Adam(other.parameters())
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for x in loader:
+    net(x).mean().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(("more", "is_clear"), [("pass", True), ("optimizer_other.step()", False)])
+def test_an_optimizer_that_is_never_stepped(more: str, is_clear: bool) -> None:
+    text = OF_SEVERAL + f"    {more}\n"
+    if is_clear:
+        assert "set_monitor(net, optimizer=optimizer," in put_in(text, "monitor")
+    else:
+        with pytest.raises(UnclearError):
+            put_in(text, "monitor")

@@ -44,7 +44,7 @@ def prepared_lines(
         UnclearError: There are several optimizers, or it is not clear what one is made of.
     """
     flow = Flow(training.sites.program, training.sites)
-    made = made_optimizers(training, flow)
+    made = _stepped(made_optimizers(training, flow), training, flow)
     known = loop_place(training, flow, made)
     loop: Loop | None
     if known is not None and _is_better(known, made, training, flow):
@@ -72,6 +72,21 @@ def prepared_lines(
         return
     for statement in dict.fromkeys(_ready(each, made, training, flow) for each in made):
         yield behind(lines, statement, filled)
+
+
+def _stepped(
+    made: Sequence[MadeOptimizer], training: TrainingScript, flow: Flow
+) -> Sequence[MadeOptimizer]:
+    """The optimizers that steps are made with, where all steps are of some that are known."""
+    known = {each.site.node for each in made}
+    steps = _origins_of_steps(training, flow)
+    return [each for each in made if each.site.node in steps] if steps and steps <= known else made
+
+
+def _origins_of_steps(training: TrainingScript, flow: Flow) -> set[ast.expr]:
+    """What makes the optimizers of the steps; nothing if one is not followed to a call."""
+    found = {v.node for update in training.updates for v in flow.origins(update.optimizer)}
+    return found if all(isinstance(each, ast.Call) for each in found) else set()
 
 
 def _is_better(
@@ -113,7 +128,9 @@ def _require_one(made: Sequence[MadeOptimizer], training: TrainingScript, flow: 
     first = made[0]
     same = {value.node for value in flow.origins(first.optimizer)}
     every = optimizers_made(training.sites)
-    others = {name for call, names in every.items() if call not in same for name in names}
+    steps = _origins_of_steps(training, flow)
+    left = every.keys() & steps if same & steps else every.keys()
+    others = {name for call in left - same for name in every[call]}
     if not others <= {ast.unparse(first.optimizer)}:
         raise UnclearError(first.statement.lineno, "instrument.several-optimizers")
     for each in made[1:]:
