@@ -10,8 +10,10 @@ from typing import NamedTuple
 
 from npulens.catalog.message_ids import MessageId
 from npulens.fixes.instruments.half_values import IN_FLOAT32, OF_TENSORS, PRODUCTS, names_of
+from npulens.fixes.instruments.own_kernels import OwnKernels
 from npulens.fixes.scripts import UnclearError
 from npulens.syntax.bindings import Function
+from npulens.syntax.by_node import once_by_node
 from npulens.syntax.values import is_none, last_name
 from npulens.syntax.walking import nodes_below
 from npulens.training.call_sites import Site
@@ -53,12 +55,26 @@ _SPECTRUM = re.compile(
 _LOGARITHMS = ("log", "log2", "log10")
 _REFUSING = frozenset({"BCELoss", "binary_cross_entropy"})
 _TO_FLOAT32 = ("float", "double")
-_POSITIONS = ("tensor", "where", "nonzero", "BoolTensor", "LongTensor")
+_POSITIONS = (
+    *("tensor", "where", "nonzero", "BoolTensor", "LongTensor"),
+    *("topk", "argsort", "randperm", "arange"),
+)
 """What makes masks and positions."""
+_OF_POSITIONS = re.compile(r"(?:^|_)(?:indices|indexes|idxs|inds|mask)(?:_|$)|mask")
+"""What masks and positions are called."""
 _LONGEST = 60
 _MOST_STEPS = 60
 _NEW = frozenset({"zeros", "ones", "empty", "full", "rand", "randn", "new_zeros", "new_full"})
-_WRITES = frozenset({"index_add_", "index_copy_", "scatter_", "masked_scatter_", "index_put_"})
+_WRITES = frozenset(
+    {"index_add_", "index_copy_", "scatter_", "masked_scatter_", "index_put_", "scatter_add_"}
+    | {"index_add", "index_copy", "scatter", "masked_scatter", "scatter_reduce_", "scatter_reduce"}
+    | {"lerp", "lerp_"}
+)
+"""What wants two tensors of one type, unlike `copy_`, `where`, `cat` and what is in slices.
+
+Source: PyTorch, `scatter_gather_dtype_check` in `aten/src/ATen/native/ScatterGatherChecks.h` and
+`TensorAdvancedIndexing.cpp`; autocast widens `cat`, `stack`, `index_put` and `scatter_add`.
+"""
 _LARGEST = 65504
 """The largest number of float16."""
 _LARGEST_32 = 3.4e38
@@ -90,6 +106,7 @@ class HalfHazards:
         self._sites = training.sites
         self._program = training.sites.program
         self._training, self._flow, self._dtype = training, flow, dtype
+        self._kernels = OwnKernels(self._program, flow)
         self._inside: dict[Function | None, list[Site]] = defaultdict(list)
         for site in self._sites.all:
             self._inside[site.function].append(site)
@@ -171,7 +188,7 @@ class HalfHazards:
             if isinstance(node, ast.Call):
                 yield from self._called(node, assigned, function)
             elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
-                yield from self._stored(node.targets[0], node.value, assigned)
+                yield from self._stored(node.targets[0], node.value, assigned, function)
 
     def _criteria(self, nodes: Iterable[ast.AST]) -> Iterator[Hazard]:
         """`BCELoss` in other files; those of the script are found by its text."""
@@ -197,23 +214,29 @@ class HalfHazards:
             is_refused = self._is_activation(given, assigned, function)
         if is_refused or any(map(_OF_POINTS.fullmatch, names)):
             yield Hazard("instrument.not-in-half", call.func)
+        elif (kernel := self._kernels.run_by(call)) is not None:
+            yield Hazard("instrument.own-kernel", kernel)
         elif last in ("masked_fill", "masked_fill_") and len(call.args) > 1:
             if self._overflows(call.args[1], assigned):
                 yield Hazard("instrument.too-large-for-half", call)
         elif last in _WRITES and isinstance(call.func, ast.Attribute) and len(call.args) > 1:
-            is_new = self._is_new(call.func.value, assigned)
-            if is_new and self._is_computed(call.args[-1], assigned):
+            is_new = self._is_new(call.func.value, assigned, function)
+            if is_new and self._is_computed(_written(call), assigned):
                 yield Hazard("instrument.types-differ", call)
 
     def _stored(
-        self, target: ast.Subscript, value: ast.expr, assigned: _Assigned
+        self,
+        target: ast.Subscript,
+        value: ast.expr,
+        assigned: _Assigned,
+        function: Function | None,
     ) -> Iterator[Hazard]:
         """`out[mask] = ...`, where both are to have one type."""
         if not _is_mask(target.slice, assigned):
             return
         if self._overflows(value, assigned):
             yield Hazard("instrument.too-large-for-half", target)
-        elif self._is_new(target.value, assigned):
+        elif self._is_new(target.value, assigned, function):
             if self._is_computed(value, assigned):
                 yield Hazard("instrument.types-differ", target)
         elif last_name(getattr(value, "func", value)) in IN_FLOAT32 and isinstance(value, ast.Call):
@@ -280,21 +303,26 @@ class HalfHazards:
             return False
         return self._program.method(place.owner, called.attr) is None
 
-    def _is_new(self, node: ast.expr, assigned: _Assigned) -> bool:
-        """Whether a tensor is made of float32 here."""
-        values = [*_assigned_to({ast.unparse(node)}, assigned)]
-        for value in values:
-            made = next((n for n in nodes_below(value) if _is_called(n, *_NEW)), None)
-            if isinstance(made, ast.Call) and not _has_type(made):
-                return True
-        return False
+    def _is_new(self, node: ast.expr, assigned: _Assigned, function: Function | None) -> bool:
+        """Whether a tensor is made of float32 here, or when the object was made."""
+        if isinstance(node, ast.Attribute) and node.attr == "data":
+            node = node.value
+        name = ast.unparse(node)
+        if any(map(_is_made_new, _assigned_to({name}, assigned))):
+            return True
+        place = self._flow.places.get(function) if function is not None else None
+        owner = None if place is None else place.owner
+        return owner is not None and name in _kept_new(owner)
 
     def _is_computed(self, value: ast.expr, assigned: _Assigned) -> bool:
         """Whether a value comes out of a model or a product, with the type that it has there."""
         if any(_is_called(n, "to", "type", "type_as", *_TO_FLOAT32) for n in nodes_below(value)):
             return False
         names = {ast.unparse(n) for n in nodes_below(value) if isinstance(n, ast.Name)}
-        parts = (value, *_assigned_to(names, assigned))
+        parts = [value, *_assigned_to(names, assigned)]
+        parts = [each for each in parts if not _is_called(each, *IN_FLOAT32)]
+        if value not in parts:
+            return False
         return any(
             self._is_product(n) or self._may_run_model(n)
             for part in parts
@@ -345,6 +373,36 @@ class HalfHazards:
                     yield Hazard("instrument.gradients-elsewhere", node.func)
 
 
+def _written(call: ast.Call) -> ast.expr:
+    """What a method puts into a tensor: `src` of `scatter_(dim, index, src)`."""
+    for keyword in call.keywords:
+        if keyword.arg in ("src", "source", "values", "end"):
+            return keyword.value
+    if last_name(call.func).startswith("lerp"):
+        return call.args[0]
+    return call.args[min(2, len(call.args) - 1)]
+
+
+def _is_made_new(value: ast.expr) -> bool:
+    """Whether an expression makes a tensor of float32."""
+    made = next((n for n in nodes_below(value) if _is_called(n, *_NEW)), None)
+    return isinstance(made, ast.Call) and not _has_type(made)
+
+
+@once_by_node
+def _kept_new(owner: ast.ClassDef) -> frozenset[str]:
+    """The attributes of objects that hold tensors of float32: buffers, mostly."""
+    found = set()
+    for node in nodes_below(owner):
+        if isinstance(node, ast.Call) and last_name(node.func) == "register_buffer":
+            name = getattr(node.args[0], "value", None) if len(node.args) > 1 else None
+            if name and _is_made_new(node.args[1]):
+                found.add(f"self.{name}")
+        elif isinstance(node, ast.Assign) and _is_made_new(node.value):
+            found |= {ast.unparse(t) for t in node.targets if isinstance(t, ast.Attribute)}
+    return frozenset(found)
+
+
 def _spectrum(logarithm: ast.Call) -> ast.expr | None:
     """What makes the spectrum of `mel(x).log()` and `torch.log(spectrogram(x))`."""
     given = logarithm.args[:1] or [getattr(logarithm.func, "value", logarithm)]
@@ -386,7 +444,7 @@ def _is_mask(index: ast.expr, assigned: _Assigned) -> bool:
         ):
             return True
         if isinstance(part, (ast.Name, ast.Attribute)):
-            if "mask" in last_name(part).lower():
+            if _OF_POSITIONS.search(last_name(part).lower()):
                 return True
             for value in _assigned_to({ast.unparse(part)}, assigned):
                 if isinstance(value, ast.Compare) or _is_called(value, *_POSITIONS):
