@@ -348,3 +348,41 @@ class Learner:
 def test_models_that_a_method_makes_are_no_results(argument: str, is_clear: bool) -> None:
     text = MADE_BY_A_METHOD.replace("ARGUMENT", argument)
     assert (not refusal(text, "bfloat16")) == is_clear
+
+
+ENGINE = """\
+from numpy import multiply as scaled
+class Engine:
+    def parse(self, batch):
+        return scaled(batch["x"]).cuda(), batch["y"].cuda()
+    def predict(self, batch):
+        return self.model(batch["x"]), batch["y"]
+"""
+OF_ENGINE = """\
+import torch
+from torch.nn import functional as F
+from engine import Engine
+class Own(Engine):
+    def train(self, loader):
+        self.model.train()
+        for batch in loader:
+            out, y = self.METHOD(batch)
+            loss = F.mse_loss(self.model(out), y)
+            loss.backward()
+            self.optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("folder", [".", "runs"])
+@pytest.mark.parametrize(("method", "line"), [("parse", 10), ("predict", 9)])
+def test_a_base_class_elsewhere_prepares_data(
+    method: str, line: int, folder: str, here: Path
+) -> None:
+    """Without a mark of a project, modules are looked for where the command is run, too."""
+    (here / folder).mkdir(exist_ok=True)
+    (here / "engine.py").write_text(ENGINE)
+    (here / folder / "own.py").write_text(OF_ENGINE.replace("METHOD", method))
+    code, _, errors = invoke("instrument", "bfloat16", f"{folder}/own.py")
+    assert code == 0, errors
+    lines = (here / folder / "own.py").read_text().splitlines()
+    assert "torch.autocast" in lines[line - 1]

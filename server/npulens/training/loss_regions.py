@@ -218,11 +218,13 @@ def _called(statements: Sequence[ast.stmt]) -> set[str]:
 
 def computes(statement: ast.stmt, scope: Scope) -> bool:
     """Whether a statement calls a model, a criterion or the like."""
-    return any(
-        _is_computation(node.func, scope) or _trains(node)
-        for node in nodes_below(statement)
-        if isinstance(node, ast.Call)
-    )
+    calls = (node for node in nodes_below(statement) if isinstance(node, ast.Call))
+    return any(is_computation(call, scope) for call in calls)
+
+
+def is_computation(call: ast.Call, scope: Scope) -> bool:
+    """Whether a call is one of a model, a criterion or the like; not what it is given."""
+    return _is_computation(call.func, scope) or _trains(call)
 
 
 def _trains(call: ast.Call) -> bool:

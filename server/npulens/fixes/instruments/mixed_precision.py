@@ -105,9 +105,10 @@ class MixedPrecision:
         self._dtype, self._scaler, self._find = dtype, scaler, find
         self._above = above
         self._barriers = training.barriers
-        self._whole = training.sites
+        self._program, self._read = self._read_program()
+        self._whole = self._read[0].sites
         self._turns = turns(training)
-        self._start = RegionStart(training.sites)
+        self._start = RegionStart(training.sites, self._whole)
         strings = comments_and_strings(script.lines.text)
         unused = {script.lines.span(node).start for node in _unused_strings(script.tree)}
         self._long_strings = [
@@ -119,6 +120,15 @@ class MixedPrecision:
                 node = update.site.node
                 code = script.source(node)
                 raise UnclearError(node.lineno, "instrument.two-passes-scaled", code=code)
+
+    def _read_program(self) -> tuple[Program, tuple[TrainingScript, Flow]]:
+        """The script with what it imports, as far as that is looked at."""
+        start = Module("", self._script.tree, self._script.module)
+        if self._find is None:
+            sites = self._training.sites
+            return sites.program, (self._training, Flow(sites.program, sites))
+        program = Program(start, self._find)
+        return program, read_program(program)
 
     def imports(self) -> tuple[str, ...]:
         """The import of torch, where the module has no such name."""
@@ -154,17 +164,11 @@ class MixedPrecision:
 
     def _require_no_hazard(self, regions: Sequence[LossRegion]) -> None:
         """See that what the script imports can be computed in half precision as well."""
-        start = Module("", self._script.tree, self._script.module)
-        training = self._training
+        start = self._program.start
+        training, flow = self._read
         above = () if self._above is None else self._above(start)
-        if self._find is None:
-            flow = Flow(training.sites.program, training.sites)
-        else:
-            program = Program(start, self._find)
-            if self._is_of_host(program, above, regions):
-                raise UnclearError(regions[0].statements[0].lineno, "instrument.on-host")
-            training, flow = read_program(program)
-        self._whole = training.sites
+        if self._find is not None and self._is_of_host(self._program, above, regions):
+            raise UnclearError(regions[0].statements[0].lineno, "instrument.on-host")
         if self._dtype == "bfloat16":
             ArraySearch(training.sites, flow, regions).require_none()
         if self._dtype == "float16":
