@@ -142,3 +142,38 @@ def test_what_is_put_together_with_float32(kept: str, is_array: bool) -> None:
             instrumented(text, BY_NAME["bfloat16"])
     else:
         assert instrumented(text, BY_NAME["bfloat16"])
+
+
+SSIM = """\
+def similarity(a, b, window):
+    CAST
+    mean = F.conv2d(a, window)
+    square = F.conv2d(a * FACTOR, window) - mean.pow(2)
+    return square.mean()
+from pytorch_msssim import ssim
+for x, y in loader:
+    loss = 1 - MEASURE
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("measure", "cast", "factor", "is_refused"),
+    [
+        ("ssim(model(x), y)", "pass", "b", True),
+        ("similarity(model(x), y, w)", "pass", "a", True),
+        ("similarity(model(x), y, w)", "pass", "b", False),
+        ("similarity(model(x), y, w)", "a = a.float()", "a", False),
+        ("F.mse_loss(model(x), y)", "pass", "a", False),
+    ],
+)
+def test_variances_of_windows(measure: str, cast: str, factor: str, is_refused: bool) -> None:
+    text = HEAD + SSIM.replace("MEASURE", measure).replace("CAST", cast).replace("FACTOR", factor)
+    for kind in ("bfloat16", "float16"):
+        if is_refused:
+            with pytest.raises(UnclearError) as found:
+                instrumented(text, BY_NAME[kind])
+            assert "cannot be computed in half precision" in found.value.text.en
+        else:
+            assert instrumented(text, BY_NAME[kind])

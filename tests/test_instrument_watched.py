@@ -169,6 +169,21 @@ def test_a_loop_that_is_left_in_one_line(line: str, is_put_in: bool) -> None:
             put_in(text, "profiler")
 
 
+@pytest.mark.parametrize("end", ["continue", "break"])
+def test_a_turn_that_ends_in_one_line(end: str) -> None:
+    text = (
+        f"for x in loader:\n    y = x[0]\n    if y is None: {end}\n    loss = model(y)\n"
+        "    loss.backward()\n    optimizer.step()\n"
+    )
+    guarded = (
+        "    if y is None:\n        npu_debugger.stop()\n        npu_debugger.step()\n"
+        f"    if y is None: {end}\n"
+    )
+    assert guarded in put_in(text, "dump")
+    with pytest.raises(UnclearError):
+        put_in(text.replace("y is None", "is_bad(y)"), "dump")
+
+
 def test_a_model_whose_train_computes_the_loss() -> None:
     text = (
         "import torch\nfor batch in loader:\n    loss = model.train(batch.cuda())\n"

@@ -39,6 +39,16 @@ _OF_POINTS = re.compile(
 
 Source: PyTorch3D, `pytorch3d/csrc/knn/knn.cu` and its neighbours, `AT_DISPATCH_FLOATING_TYPES`.
 """
+_SIMILARITY = re.compile(
+    r"(?:pytorch_\w*ssim|kornia|piq|torchmetrics|monai|ignite|pyiqa)\.(?:\w+\.)*"
+    r"\w*(?:ssim|SSIM|structural_similarity|StructuralSimilarity)\w*"
+)
+"""Structural similarity, whose variances of windows are lost in half precision.
+
+They are differences of means near 1, and compared with 0.03**2, while a step of float16 is 0.0005
+there and one of bfloat16 0.004.
+"""
+_MEANS = PRODUCTS | {"avg_pool1d", "avg_pool2d", "avg_pool3d"}
 _COMPLEX = re.compile(r"torch\.(?:complex|polar|view_as_complex|angle|fft\.\w+|hilbert)")
 """What makes or takes complex numbers: bfloat16 has none, float16 has few operators for them.
 
@@ -189,6 +199,9 @@ class HalfHazards:
                 yield from self._called(node, assigned, function)
             elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
                 yield from self._stored(node.targets[0], node.value, assigned, function)
+            elif isinstance(node, ast.BinOp) and _is_variance(node):
+                if not any(_is_called(each, *_TO_FLOAT32) for each in nodes):
+                    yield Hazard("instrument.not-in-half", node)
 
     def _criteria(self, nodes: Iterable[ast.AST]) -> Iterator[Hazard]:
         """`BCELoss` in other files; those of the script are found by its text."""
@@ -212,7 +225,8 @@ class HalfHazards:
         is_refused = any(_NO_HALF.fullmatch(n) or _COMPLEX.fullmatch(n) for n in names)
         if is_refused and given is not None:
             is_refused = self._is_activation(given, assigned, function)
-        if is_refused or any(map(_OF_POINTS.fullmatch, names)):
+        is_refused |= any(_OF_POINTS.fullmatch(n) or _SIMILARITY.fullmatch(n) for n in names)
+        if is_refused:
             yield Hazard("instrument.not-in-half", call.func)
         elif (kernel := self._kernels.run_by(call)) is not None:
             yield Hazard("instrument.own-kernel", kernel)
@@ -401,6 +415,19 @@ def _kept_new(owner: ast.ClassDef) -> frozenset[str]:
         elif isinstance(node, ast.Assign) and _is_made_new(node.value):
             found |= {ast.unparse(t) for t in node.targets if isinstance(t, ast.Attribute)}
     return frozenset(found)
+
+
+def _is_variance(node: ast.BinOp) -> bool:
+    """`conv2d(x * x, window) - mean ** 2`: the variance of each window."""
+    left = node.left
+    if not isinstance(node.op, ast.Sub) or not _is_called(left, *_MEANS):
+        return False
+    given = left.args[0] if isinstance(left, ast.Call) and left.args else None
+    if not isinstance(given, ast.BinOp):
+        return False
+    is_square = isinstance(given.op, ast.Pow) and getattr(given.right, "value", None) == 2
+    is_product = isinstance(given.op, ast.Mult)
+    return is_square or (is_product and ast.unparse(given.left) == ast.unparse(given.right))
 
 
 def _spectrum(logarithm: ast.Call) -> ast.expr | None:
