@@ -199,9 +199,8 @@ class HalfHazards:
                 yield from self._called(node, assigned, function)
             elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
                 yield from self._stored(node.targets[0], node.value, assigned, function)
-            elif isinstance(node, ast.BinOp) and _is_variance(node):
-                if not any(_is_called(each, *_TO_FLOAT32) for each in nodes):
-                    yield Hazard("instrument.not-in-half", node)
+            elif isinstance(node, ast.BinOp) and _is_variance(node) and not _are_cast(nodes):
+                yield Hazard("instrument.not-in-half", node)
 
     def _criteria(self, nodes: Iterable[ast.AST]) -> Iterator[Hazard]:
         """`BCELoss` in other files; those of the script are found by its text."""
@@ -415,6 +414,10 @@ def _kept_new(owner: ast.ClassDef) -> frozenset[str]:
         elif isinstance(node, ast.Assign) and _is_made_new(node.value):
             found |= {ast.unparse(t) for t in node.targets if isinstance(t, ast.Attribute)}
     return frozenset(found)
+
+
+def _are_cast(nodes: Iterable[ast.AST]) -> bool:
+    return any(_is_called(each, *_TO_FLOAT32) for each in nodes)
 
 
 def _is_variance(node: ast.BinOp) -> bool:
