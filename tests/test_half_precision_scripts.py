@@ -386,3 +386,32 @@ def test_a_base_class_elsewhere_prepares_data(
     assert code == 0, errors
     lines = (here / folder / "own.py").read_text().splitlines()
     assert "torch.autocast" in lines[line - 1]
+
+
+LOGGED = """\
+import torch
+def fit(model, optimizer, loader):
+    for x in loader:
+        loss = model(x).sum()
+        loss.backward()
+        ABOVE
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1)
+        BELOW
+        optimizer.step()
+"""
+SHOW = "show({n: p.grad.norm() for n, p in model.named_parameters()})"
+
+
+@pytest.mark.parametrize(
+    ("above", "below", "is_refused"),
+    [
+        ("pass", SHOW, False),
+        (SHOW, "pass", True),
+        ("pass", f"{SHOW}\n        optimizer_2.step()", True),
+        ("pass", f"model(x).sum().backward()\n        {SHOW}", True),
+        ("if x.sum() > 0:\n            pass", f"if x.sum() > 0:\n            {SHOW}", False),
+    ],
+)
+def test_gradients_behind_what_clips_them(above: str, below: str, is_refused: bool) -> None:
+    text = LOGGED.replace("ABOVE", above).replace("BELOW", below)
+    assert ("works with gradients" in refusal(text, "float16")) == is_refused

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from npulens.catalog.model import Edit
-from npulens.fixes.instruments.between_passes import BetweenPasses
+from npulens.fixes.instruments.between_passes import BetweenPasses, is_clip
 from npulens.fixes.instruments.bfloat16_arrays import ArraySearch
 from npulens.fixes.instruments.earlier_passes import earlier_passes
 from npulens.fixes.instruments.half_hazards import HalfHazards
@@ -28,6 +28,7 @@ from npulens.syntax.values import Name, last_name
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import line_ending
 from npulens.text.spans import Span
+from npulens.training.call_sites import Site
 from npulens.training.flow import Flow
 from npulens.training.loss_regions import (
     LossRegion,
@@ -35,6 +36,7 @@ from npulens.training.loss_regions import (
     loss_region,
 )
 from npulens.training.program import FindModule, FindPrograms, Module, Program
+from npulens.training.statement_blocks import block_with
 from npulens.training.step_blocks import WITHOUT_GRADIENTS
 from npulens.training.training_script import TrainingScript, read_program
 from npulens.training.turns import Turn, turns
@@ -91,7 +93,8 @@ class MixedPrecision:
         if refuses := _REFUSES_AUTOCAST.search(text):
             line = text.count("\n", 0, refuses.start()) + 1
             raise UnclearError(line, "instrument.refuses-autocast")
-        if dtype == "float16" and (changed := _GRADIENTS.search(text)):
+        changed = _gradients(text, script, training) if dtype == "float16" else None
+        if changed is not None:
             line = text.count("\n", 0, changed.start()) + 1
             raise UnclearError(line, "instrument.gradients-by-hand", code=changed[0])
         sets = _SETS_GRADIENTS.search(text)
@@ -348,6 +351,35 @@ def _casts(text: str, script: Script, training: TrainingScript) -> re.Match[str]
             if call.func.attr == "half" and _root(call.func.value) not in models:
                 stored.add(script.lines.span(call).end - len(".half()"))
     return next((e for e in found if not is_widened or e.start() not in stored), None)
+
+
+def _gradients(text: str, script: Script, training: TrainingScript) -> re.Match[str] | None:
+    """Where a script has to do with gradients that are scaled: not behind what clips them."""
+    found = [*_GRADIENTS.finditer(text)]
+    if len({script.source(each.optimizer) for each in training.updates}) != 1:
+        return found[0] if found else None
+    clips = [site for site, call in training.sites.calls() if is_clip(call)] if found else []
+    unscaled = {
+        script.lines.span(node).end - len(".grad")
+        for clip in clips
+        for node in _behind(clip, training)
+        if isinstance(node, ast.Attribute) and node.attr == "grad"
+    }
+    return next((each for each in found if each.start() not in unscaled), None)
+
+
+def _behind(clip: Site, training: TrainingScript) -> Iterator[ast.AST]:
+    """The nodes of the statements behind a clip that uses the gradients of a backward pass."""
+    own = [b.site for b in training.backwards if b.site.function is clip.function]
+    lines = [site.node.lineno for site in own]
+    around = clip.statements[-2] if len(clip.statements) > 1 else clip.function
+    if around is None or not any(line < clip.node.lineno for line in lines):
+        return
+    block = block_with(around, clip.statement) or ()
+    for statement in block[block.index(clip.statement) + 1 :] if block else ():
+        if any(clip.node.lineno < line <= (statement.end_lineno or 0) for line in lines):
+            return
+        yield from nodes_below(statement)
 
 
 def _root(node: ast.expr) -> str:
