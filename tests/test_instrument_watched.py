@@ -408,3 +408,30 @@ def test_an_optimizer_that_is_never_stepped(more: str, is_clear: bool) -> None:
     else:
         with pytest.raises(UnclearError):
             put_in(text, "monitor")
+
+
+PART = """\
+import torch
+model = Net().cuda()
+optimizer = torch.optim.SGD(PARAMETERS, lr=0.1)
+LATER
+for x in loader:
+    model(x).mean().backward()
+    optimizer.step()
+"""
+HEAD = "model.head.parameters()"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "later", "watched"),
+    [
+        (HEAD, "pass", "model.head"),
+        (HEAD, "model = DDP(model)", "model"),
+        (HEAD, "model = torch.load(model)", "model"),
+        ("model.module.parameters()", "pass", "model"),
+        ("[*model.a.parameters(), *model.b.parameters()]", "pass", "model"),
+    ],
+)
+def test_the_part_of_a_model_that_is_trained(parameters: str, later: str, watched: str) -> None:
+    text = PART.replace("PARAMETERS", parameters)
+    assert f"set_monitor({watched}, " in put_in(text.replace("LATER", later), "monitor")
