@@ -415,3 +415,9 @@ SHOW = "show({n: p.grad.norm() for n, p in model.named_parameters()})"
 def test_gradients_behind_what_clips_them(above: str, below: str, is_refused: bool) -> None:
     text = LOGGED.replace("ABOVE", above).replace("BELOW", below)
     assert ("works with gradients" in refusal(text, "float16")) == is_refused
+
+
+def test_without_an_update_that_is_the_reason() -> None:
+    text = "import torch\nfor x in data:\n    op(x).sum().backward()\n    print(x.grad)\n"
+    for kind in ("bfloat16", "float16"):
+        assert "no optimizer is found" in refusal(text, kind)

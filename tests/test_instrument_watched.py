@@ -435,3 +435,16 @@ HEAD = "model.head.parameters()"
 def test_the_part_of_a_model_that_is_trained(parameters: str, later: str, watched: str) -> None:
     text = PART.replace("PARAMETERS", parameters)
     assert f"set_monitor({watched}, " in put_in(text.replace("LATER", later), "monitor")
+
+
+@pytest.mark.parametrize("keep", ["every.append(optimizer)", "every[number] = optimizer"])
+def test_optimizers_that_a_loop_makes_are_several(keep: str) -> None:
+    text = (
+        "import torch\nfor number, model in enumerate(models):\n"
+        "    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+        f"    {keep}\nfor x in loader:\n    for model, optimizer in zip(models, every):\n"
+        "        model(x).mean().backward()\n        optimizer.step()\n"
+    )
+    with pytest.raises(UnclearError) as found:
+        put_in(text, "monitor")
+    assert "several optimizers" in found.value.text.en

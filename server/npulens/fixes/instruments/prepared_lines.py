@@ -10,6 +10,7 @@ from npulens.fixes.instruments.loop_places import LoopPlace, changes, loop_place
 from npulens.fixes.instruments.script_places import loop_behind
 from npulens.fixes.instruments.wrapped_optimizers import path_to_optimizer
 from npulens.fixes.scripts import UnclearError
+from npulens.syntax.values import last_name
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
 from npulens.training.accumulation import accumulation, accumulation_options
@@ -137,6 +138,24 @@ def _require_one(made: Sequence[MadeOptimizer], training: TrainingScript, flow: 
         is_same = ast.unparse(each.optimizer) == ast.unparse(first.optimizer)
         if not is_same or each.models != first.models:
             raise UnclearError(each.statement.lineno, "instrument.several-optimizers")
+    for each in made:
+        if any(_collects(loop, each) for loop in each.site.loops):
+            raise UnclearError(each.statement.lineno, "instrument.several-optimizers")
+
+
+def _collects(loop: Loop, made: MadeOptimizer) -> bool:
+    """Whether a loop makes an optimizer in each turn and keeps them all."""
+    name = ast.unparse(made.optimizer)
+    for node in (part for statement in loop.body for part in nodes_below(statement)):
+        if isinstance(node, ast.Call) and last_name(node.func) == "append":
+            kept: Sequence[ast.expr] = node.args
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+            kept = [node.value]
+        else:
+            continue
+        if any(ast.unparse(each) == name for each in kept):
+            return True
+    return False
 
 
 def _is_given_to_what_steps(optimizer: str, training: TrainingScript) -> bool:
