@@ -709,6 +709,7 @@ if TYPE_CHECKING:
         "instrument.refuses-autocast-elsewhere",
         "instrument.not-in-half",
         "instrument.own-kernel",
+        "instrument.too-small-for-half",
         "instrument.too-large-for-half",
         "instrument.types-differ",
         "instrument.on-host",

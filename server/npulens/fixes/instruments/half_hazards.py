@@ -87,6 +87,9 @@ Source: PyTorch, `scatter_gather_dtype_check` in `aten/src/ATen/native/ScatterGa
 """
 _LARGEST = 65504
 """The largest number of float16."""
+_SMALLEST = 2.0**-25
+"""What is smaller is 0 in float16."""
+_DEEPEST = 6
 _LARGEST_32 = 3.4e38
 _OF_FLOAT32 = ("torch.finfo(torch.float32)", "torch.finfo(torch.float)", "torch.finfo()")
 
@@ -229,6 +232,8 @@ class HalfHazards:
             yield Hazard("instrument.not-in-half", call.func)
         elif (kernel := self._kernels.run_by(call)) is not None:
             yield Hazard("instrument.own-kernel", kernel)
+        elif last in _LOGARITHMS and self._vanishes(given, assigned):
+            yield Hazard("instrument.too-small-for-half", call)
         elif last in ("masked_fill", "masked_fill_") and len(call.args) > 1:
             if self._overflows(call.args[1], assigned):
                 yield Hazard("instrument.too-large-for-half", call)
@@ -350,6 +355,40 @@ class HalfHazards:
         if isinstance(node.func, ast.Attribute) and node.func.attr in OF_TENSORS:
             return False
         return not self._flow.library_names(node.func) and computes(ast.Expr(node), site.scope)
+
+    def _vanishes(self, given: ast.expr | None, assigned: _Assigned) -> bool:
+        """Whether the least that a logarithm is given is 0 in float16: `p + 1e-8`."""
+        if self._dtype != "float16" or given is None:
+            return False
+        if isinstance(given, ast.BinOp) and isinstance(given.op, ast.Add):
+            value, least = given.left, given.right
+        elif isinstance(given, ast.Call) and _is_called(given, "clamp", "clamp_min", "clip"):
+            own = [] if self._flow.library_names(given.func) else [given.func]
+            named = [k.value for k in given.keywords if k.arg == "min"]
+            parts = [*(getattr(each, "value", each) for each in own), *given.args, *named]
+            value, least = (parts[0], parts[1]) if len(parts) > 1 else (given, given)
+        else:
+            return False
+        values = [least, *_assigned_to({ast.unparse(least)}, assigned)]
+        is_small = any(0 < _number(each) < _SMALLEST for each in values)
+        return is_small and self._is_rounded(value, assigned, 0)
+
+    def _is_rounded(self, node: ast.expr, assigned: _Assigned, depth: int) -> bool:
+        """Whether a value is surely of half precision: a product, and what leaves its type."""
+        if depth > _DEEPEST or _is_called(node, *IN_FLOAT32, *_TO_FLOAT32):
+            return False
+        if self._is_product(node):
+            return True
+        if isinstance(node, ast.Call) and last_name(node.func) in OF_TENSORS:
+            is_of_library = bool(self._flow.library_names(node.func))
+            owner = node.args[:1] if is_of_library else [getattr(node.func, "value", node)]
+            return bool(owner) and self._is_rounded(owner[0], assigned, depth + 1)
+        if isinstance(node, ast.BinOp) and isinstance(node.left, ast.Constant):
+            return self._is_rounded(node.right, assigned, depth + 1)
+        if not isinstance(node, ast.Name):
+            return False
+        above = [each for each in assigned.get(node.id, ()) if each.lineno < node.lineno]
+        return bool(above) and self._is_rounded(above[-1], assigned, depth + 1)
 
     def _overflows(self, value: ast.expr, assigned: _Assigned) -> bool:
         """Whether a number is too large for float16."""
