@@ -202,8 +202,9 @@ class HalfHazards:
                 yield from self._called(node, assigned, function)
             elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
                 yield from self._stored(node.targets[0], node.value, assigned, function)
-            elif isinstance(node, ast.BinOp) and _is_variance(node) and not _are_cast(nodes):
-                yield Hazard("instrument.not-in-half", node)
+        variances = [n for n in nodes if isinstance(n, ast.BinOp) and _is_variance(n)]
+        if variances and not _are_cast(nodes):
+            yield Hazard("instrument.not-in-half", variances[0])
 
     def _criteria(self, nodes: Iterable[ast.AST]) -> Iterator[Hazard]:
         """`BCELoss` in other files; those of the script are found by its text."""

@@ -7,7 +7,7 @@ Lines that go into a `with` are only indented, and a line that becomes another i
 import ast
 import builtins
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from npulens.catalog.model import Edit
 from npulens.fixes.instruments.between_passes import BetweenPasses, is_clip
@@ -359,17 +359,18 @@ def _gradients(text: str, script: Script, training: TrainingScript) -> re.Match[
     if len({script.source(each.optimizer) for each in training.updates}) != 1:
         return found[0] if found else None
     clips = [site for site, call in training.sites.calls() if is_clip(call)] if found else []
+    statements = {clip.statement for clip in clips}
     unscaled = {
         script.lines.span(node).end - len(".grad")
         for clip in clips
-        for node in _behind(clip, training)
+        for node in _behind(clip, statements, training)
         if isinstance(node, ast.Attribute) and node.attr == "grad"
     }
     return next((each for each in found if each.start() not in unscaled), None)
 
 
-def _behind(clip: Site, training: TrainingScript) -> Iterator[ast.AST]:
-    """The nodes of the statements behind a clip that uses the gradients of a backward pass."""
+def _behind(clip: Site, clips: Container[ast.stmt], training: TrainingScript) -> Iterator[ast.AST]:
+    """The nodes behind a clip of the gradients of a backward pass, to the next clip."""
     own = [b.site for b in training.backwards if b.site.function is clip.function]
     lines = [site.node.lineno for site in own]
     around = clip.statements[-2] if len(clip.statements) > 1 else clip.function
@@ -380,6 +381,8 @@ def _behind(clip: Site, training: TrainingScript) -> Iterator[ast.AST]:
         if any(clip.node.lineno < line <= (statement.end_lineno or 0) for line in lines):
             return
         yield from nodes_below(statement)
+        if statement in clips:
+            return
 
 
 def _root(node: ast.expr) -> str:
