@@ -320,3 +320,104 @@ def test_modules_in_half_are_a_cast_and_stored_tensors_are_none() -> None:
 def test_a_number_or_what_a_function_may_move_is_nothing_of_the_host() -> None:
     number = LOOP.replace("out = model(x)", "a = torch.tensor(0.5)\n    out = a * model(x)")
     assert refusal(number + UPDATE, "bfloat16") == ""
+
+
+MADE_BY_A_METHOD = """\
+import torch
+from parts import build, criterion
+class Learner:
+    def __init__(self, config):
+        self.config = config
+        self.make()
+    def make(self):
+        self.net, self.target = build(self.config), build(self.config)
+        self.scores = build(self.config)
+        self.optimizer = torch.optim.Adam(self.net.parameters())
+    def predict(self, x):
+        self.scores = self.net(x)
+    def update(self, x):
+        loss = criterion(ARGUMENT, x)
+        loss.backward()
+        self.optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("argument", "is_clear"), [("(self.net, self.target)", True), ("self.scores", False)]
+)
+def test_models_that_a_method_makes_are_no_results(argument: str, is_clear: bool) -> None:
+    text = MADE_BY_A_METHOD.replace("ARGUMENT", argument)
+    assert (not refusal(text, "bfloat16")) == is_clear
+
+
+ENGINE = """\
+from numpy import multiply as scaled
+class Engine:
+    def parse(self, batch):
+        return scaled(batch["x"]).cuda(), batch["y"].cuda()
+    def predict(self, batch):
+        return self.model(batch["x"]), batch["y"]
+"""
+OF_ENGINE = """\
+import torch
+from torch.nn import functional as F
+from engine import Engine
+class Own(Engine):
+    def train(self, loader):
+        self.model.train()
+        for batch in loader:
+            out, y = self.METHOD(batch)
+            loss = F.mse_loss(self.model(out), y)
+            loss.backward()
+            self.optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("folder", [".", "runs"])
+@pytest.mark.parametrize(("method", "line"), [("parse", 10), ("predict", 9)])
+def test_a_base_class_elsewhere_prepares_data(
+    method: str, line: int, folder: str, here: Path
+) -> None:
+    """Without a mark of a project, modules are looked for where the command is run, too."""
+    (here / folder).mkdir(exist_ok=True)
+    (here / "engine.py").write_text(ENGINE)
+    (here / folder / "own.py").write_text(OF_ENGINE.replace("METHOD", method))
+    code, _, errors = invoke("instrument", "bfloat16", f"{folder}/own.py")
+    assert code == 0, errors
+    lines = (here / folder / "own.py").read_text().splitlines()
+    assert "torch.autocast" in lines[line - 1]
+
+
+LOGGED = """\
+import torch
+def fit(model, optimizer, loader):
+    for x in loader:
+        loss = model(x).sum()
+        loss.backward()
+        ABOVE
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1)
+        BELOW
+        optimizer.step()
+"""
+SHOW = "show({n: p.grad.norm() for n, p in model.named_parameters()})"
+
+
+@pytest.mark.parametrize(
+    ("above", "below", "is_refused"),
+    [
+        ("pass", SHOW, False),
+        (SHOW, "pass", True),
+        ("pass", f"{SHOW}\n        optimizer_2.step()", True),
+        ("pass", f"model(x).sum().backward()\n        {SHOW}", True),
+        ("if x.sum() > 0:\n            pass", f"if x.sum() > 0:\n            {SHOW}", False),
+    ],
+)
+def test_gradients_behind_what_clips_them(above: str, below: str, is_refused: bool) -> None:
+    text = LOGGED.replace("ABOVE", above).replace("BELOW", below)
+    assert ("works with gradients" in refusal(text, "float16")) == is_refused
+
+
+def test_without_an_update_that_is_the_reason() -> None:
+    text = "import torch\nfor x in data:\n    op(x).sum().backward()\n    print(x.grad)\n"
+    for kind in ("bfloat16", "float16"):
+        assert "no optimizer is found" in refusal(text, kind)

@@ -269,7 +269,7 @@ def test_loops_of_libraries(text: str, added: str, kind: str) -> None:
             "in one line",
         ),
         (
-            SETUP + "for x in y:\n    if not x: continue\n    model(x).backward()\n"
+            SETUP + "for x in y:\n    if is_bad(x): continue\n    model(x).backward()\n"
             "    optimizer.step()\n",
             "dump",
             7,

@@ -50,6 +50,40 @@ def test_how_often_a_loop_of_batches_adds_up(count: str, divide: str, written: s
         assert f"grad_acc_steps={written})" in put_in(text, "monitor")
 
 
+LAST = """\
+import torch
+model = torch.nn.Linear(4, 4)
+loader = torch.utils.data.DataLoader(data)
+batches = len(loader)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+done = 0
+for epoch in range(9):
+    for LOOP:
+        model(x).mean().backward()
+        done += 1
+        if LAST:
+            optimizer.step()
+            done = 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("loop", "last", "written"),
+    [
+        ("i, x in enumerate(loader)", "i + 1 == batches", "batches"),
+        ("i, x in enumerate(loader)", "i == len(loader) - 1", "len(loader)"),
+        ("i, x in enumerate(loader, 1)", "i == batches", "batches"),
+        ("i in range(batches)", "i == batches - 1", "batches"),
+        ("x in loader", "done >= batches", "batches"),
+        ("x in loader", "x.size(0) == batches", "1"),
+        ("i, x in enumerate(loader)", "(i + 1) % 4 == 0 or i + 1 == batches", "4"),
+    ],
+)
+def test_an_update_behind_the_last_batch(loop: str, last: str, written: str) -> None:
+    text = LAST.replace("LOOP", loop).replace("LAST", last)
+    assert f"grad_acc_steps={written})" in put_in(text, "monitor")
+
+
 def test_what_drives_an_optimizer_is_no_second_one() -> None:
     text = (
         "import library as lib\nmodel = lib.Model()\n"
@@ -133,6 +167,21 @@ def test_a_loop_that_is_left_in_one_line(line: str, is_put_in: bool) -> None:
     else:
         with pytest.raises(UnclearError):
             put_in(text, "profiler")
+
+
+@pytest.mark.parametrize("end", ["continue", "break"])
+def test_a_turn_that_ends_in_one_line(end: str) -> None:
+    text = (
+        f"for x in loader:\n    y = x[0]\n    if y is None: {end}\n    loss = model(y)\n"
+        "    loss.backward()\n    optimizer.step()\n"
+    )
+    guarded = (
+        "    if y is None:\n        npu_debugger.stop()\n        npu_debugger.step()\n"
+        f"    if y is None: {end}\n"
+    )
+    assert guarded in put_in(text, "dump")
+    with pytest.raises(UnclearError):
+        put_in(text.replace("y is None", "is_bad(y)"), "dump")
 
 
 def test_a_model_whose_train_computes_the_loss() -> None:
@@ -338,3 +387,64 @@ def test_an_update_that_is_left_out_with_its_backward_pass(condition: str, is_cl
     scaled = put_in(text, "float16")
     assert "unscale_(optimizer)\n        npu_scaler.unscale_(optimizer_2)\n        clip" in scaled
     assert scaled.rstrip().endswith("\n        npu_scaler.update()")
+
+
+OF_SEVERAL = """\
+import torch
+net, other = torch.nn.Linear(4, 4).cuda(), torch.nn.Linear(4, 4).cuda()
+optimizer_other = torch.optim.Adam(other.parameters())
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for x in loader:
+    net(x).mean().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(("more", "is_clear"), [("pass", True), ("optimizer_other.step()", False)])
+def test_an_optimizer_that_is_never_stepped(more: str, is_clear: bool) -> None:
+    text = OF_SEVERAL + f"    {more}\n"
+    if is_clear:
+        assert "set_monitor(net, optimizer=optimizer," in put_in(text, "monitor")
+    else:
+        with pytest.raises(UnclearError):
+            put_in(text, "monitor")
+
+
+PART = """\
+import torch
+model = Net().cuda()
+optimizer = torch.optim.SGD(PARAMETERS, lr=0.1)
+LATER
+for x in loader:
+    model(x).mean().backward()
+    optimizer.step()
+"""
+HEAD = "model.head.parameters()"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "later", "watched"),
+    [
+        (HEAD, "pass", "model.head"),
+        (HEAD, "model = DDP(model)", "model"),
+        (HEAD, "model = torch.load(model)", "model"),
+        ("model.module.parameters()", "pass", "model"),
+        ("[*model.a.parameters(), *model.b.parameters()]", "pass", "model"),
+    ],
+)
+def test_the_part_of_a_model_that_is_trained(parameters: str, later: str, watched: str) -> None:
+    text = PART.replace("PARAMETERS", parameters)
+    assert f"set_monitor({watched}, " in put_in(text.replace("LATER", later), "monitor")
+
+
+@pytest.mark.parametrize("keep", ["every.append(optimizer)", "every[number] = optimizer"])
+def test_optimizers_that_a_loop_makes_are_several(keep: str) -> None:
+    text = (
+        "import torch\nfor number, model in enumerate(models):\n"
+        "    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+        f"    {keep}\nfor x in loader:\n    for model, optimizer in zip(models, every):\n"
+        "        model(x).mean().backward()\n        optimizer.step()\n"
+    )
+    with pytest.raises(UnclearError) as found:
+        put_in(text, "monitor")
+    assert "several optimizers" in found.value.text.en

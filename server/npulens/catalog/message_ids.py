@@ -708,6 +708,8 @@ if TYPE_CHECKING:
         "instrument.gradients-elsewhere",
         "instrument.refuses-autocast-elsewhere",
         "instrument.not-in-half",
+        "instrument.own-kernel",
+        "instrument.too-small-for-half",
         "instrument.too-large-for-half",
         "instrument.types-differ",
         "instrument.on-host",

@@ -14,6 +14,9 @@ from npulens.training.updates import Update
 _ADDS_UP = frozenset({"accumulate_grad_batches", "gradient_accumulation_steps"})
 """The options of Lightning's trainer, of `TrainingArguments` and of `Accelerator`."""
 
+_COUNTING = ("range", "trange", "enumerate")
+"""What gives a loop the number of its turn."""
+
 
 def accumulation(turn: Turn, sites: CallSites) -> ast.expr | None:
     """How many times gradients are added up for an update, as it is written; `None` if unclear.
@@ -107,9 +110,68 @@ def _counted(turn: Turn, update: Update) -> ast.expr | None:
     around = {s for b in turn.backwards for s in b.site.statements}
     for statement in update.site.statements:
         if isinstance(statement, ast.If) and statement.lineno > turn.around.lineno:
-            found = None if statement in around else _every(statement.test)
+            if statement in around:
+                continue
+            found = _every(statement.test) or _at_count(statement, turn)
             if found is not None:
                 return found
+    return None
+
+
+def _at_count(condition: ast.If, turn: Turn) -> ast.expr | None:
+    """`n` of `if i + 1 == n:`, where `i` counts the turns: the last of as many backward passes.
+
+    A counter that no loop has is set back where the update is.
+    """
+    test = condition.test
+    if not isinstance(test, ast.Compare) or len(test.ops) > 1:
+        return None
+    counter, above = _without_one(test.left, ast.Add)
+    limit, below = _without_one(test.comparators[0], ast.Sub)
+    starts = _first_of_loop(counter, turn) if isinstance(test.ops[0], ast.Eq) else None
+    if starts is None and isinstance(test.ops[0], (ast.Eq, ast.GtE)):
+        starts = _first_of_sum(counter, condition, turn)
+    return limit if starts is not None and starts + above + below == 1 else None
+
+
+def _without_one(node: ast.expr, sign: type[ast.operator]) -> tuple[ast.expr, int]:
+    """`i` and 1 of `i + 1`; anything else and 0."""
+    is_one = isinstance(node, ast.BinOp) and getattr(node.right, "value", None) == 1
+    if isinstance(node, ast.BinOp) and is_one and isinstance(node.op, sign):
+        return node.left, 1
+    return node, 0
+
+
+def _first_of_loop(counter: ast.expr, turn: Turn) -> int | None:
+    """What the counter of a loop is in the first turn; `None` of what is none."""
+    loop = turn.around
+    if not isinstance(loop, (ast.For, ast.AsyncFor)) or not isinstance(loop.iter, ast.Call):
+        return None
+    called, given = last_name(loop.iter.func), loop.iter.args
+    targets = getattr(loop.target, "elts", [loop.target])
+    if called not in _COUNTING or ast.unparse(targets[0]) != ast.unparse(counter):
+        return None
+    starts = [keyword.value for keyword in loop.iter.keywords if keyword.arg == "start"]
+    if not starts and len(given) > 1:
+        starts = given[1:2] if called == "enumerate" else given[:1]
+    first = getattr(starts[0], "value", None) if starts else 0
+    return first if isinstance(first, int) else None
+
+
+def _first_of_sum(counter: ast.expr, condition: ast.If, turn: Turn) -> int | None:
+    """1 for a name to which each turn adds 1, and that is set back where the update is."""
+    name = ast.unparse(counter)
+    is_reset = any(
+        isinstance(each, ast.Assign)
+        and getattr(each.value, "value", None) == 0
+        and name in map(ast.unparse, each.targets)
+        for each in condition.body
+    )
+    added = (n for each in turn.around.body for n in nodes_below(each) if is_reset)
+    for node in added:
+        if isinstance(node, ast.AugAssign) and ast.unparse(node.target) == name:
+            is_one = getattr(node.value, "value", None) == 1
+            return 1 if is_one and isinstance(node.op, ast.Add) else None
     return None
 
 

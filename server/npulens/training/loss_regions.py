@@ -6,6 +6,7 @@ assigned, in the function with the call and, where the loss is a parameter, in i
 
 import ast
 import builtins
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -32,6 +33,11 @@ _NO_COMPUTATION = frozenset(
     | {"requires_grad_", "clone", "contiguous", "squeeze", "unsqueeze", "step", "format", "split"}
 )
 """Methods that move data or ask for something, which needs no other precision."""
+
+_OF_MODULES = frozenset(
+    {"parameters", "named_parameters", "state_dict", "load_state_dict", "train", "eval"}
+)
+"""Methods that modules of PyTorch have, and results do not."""
 
 
 class LossRegion(NamedTuple):
@@ -156,14 +162,47 @@ def _require_whole(found: LossRegion, wanted: set[str], site: Site) -> None:
     owner = getattr(site.scope, "owner", None)
     methods = [] if owner is None else [m for m in owner.node.body if isinstance(m, Function)]
     read = {name for name in wanted if name.startswith("self.")} - _called(found.statements)
+    read -= {name for method in methods for name in _modules(method)}
+    making = _making(methods)
     for method in methods:
-        if method is function or method.name.startswith("__"):
+        if method is function or method.name in making:
             continue
         for node in nodes_below(method):
             if isinstance(node, ast.Assign) and computes(node, found.scope):
                 stored = set(assigned_names(node))
                 if any(name in stored for name in read):
                     raise UnclearLossError(node.lineno)
+
+
+def _making(methods: Sequence[Function]) -> set[str]:
+    """The methods that only make an object: special ones, and what nothing but `__init__` calls."""
+    called: dict[str, set[str]] = defaultdict(set)
+    callers: dict[str, set[str]] = defaultdict(set)
+    for method in methods:
+        for node in nodes_below(method):
+            if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "self":
+                called[method.name].add(node.attr)
+                callers[node.attr].add(method.name)
+    making = {method.name for method in methods if method.name.startswith("__")}
+    pending = [*making]
+    while pending:
+        maker = pending.pop()
+        for name in called[maker]:
+            callers[name].discard(maker)
+            if not callers[name] and name not in making:
+                making.add(name)
+                pending.append(name)
+    return making
+
+
+@once_by_node
+def _modules(method: Function) -> frozenset[str]:
+    """What a method asks for its parameters or the like: a model, which is no result."""
+    return frozenset(
+        ast.unparse(node.value)
+        for node in nodes_below(method)
+        if isinstance(node, ast.Attribute) and node.attr in _OF_MODULES
+    )
 
 
 def _called(statements: Sequence[ast.stmt]) -> set[str]:
@@ -179,11 +218,13 @@ def _called(statements: Sequence[ast.stmt]) -> set[str]:
 
 def computes(statement: ast.stmt, scope: Scope) -> bool:
     """Whether a statement calls a model, a criterion or the like."""
-    return any(
-        _is_computation(node.func, scope) or _trains(node)
-        for node in nodes_below(statement)
-        if isinstance(node, ast.Call)
-    )
+    calls = (node for node in nodes_below(statement) if isinstance(node, ast.Call))
+    return any(is_computation(call, scope) for call in calls)
+
+
+def is_computation(call: ast.Call, scope: Scope) -> bool:
+    """Whether a call is one of a model, a criterion or the like; not what it is given."""
+    return _is_computation(call.func, scope) or _trains(call)
 
 
 def _trains(call: ast.Call) -> bool:

@@ -9,7 +9,7 @@ from npulens.syntax.meanings import Instance, resolve
 from npulens.syntax.values import is_none, last_name
 from npulens.syntax.walking import choices, nodes_below
 from npulens.training.call_sites import CallSites, Site
-from npulens.training.flow import Flow
+from npulens.training.flow import Flow, Variable
 from npulens.training.participants import base_of, holders, owners_of_parameters
 from npulens.training.training_script import TrainingScript
 
@@ -18,6 +18,8 @@ _OF_MODULES = frozenset(
     {"train", "eval", "parameters", "named_parameters", "modules", "named_modules", "no_sync"}
 )
 """Methods that only modules of PyTorch have, or wrappers of them."""
+_WRAPPED = frozenset({"module", "_orig_mod"})
+"""What wrappers call the model inside of them, which has the same parameters."""
 _SHARED = (ast.ClassDef, ast.Module)
 """What has variables that all its functions know."""
 
@@ -96,13 +98,23 @@ def replaced_model(
         trains = [s.statements[0].lineno for s in ways if s.function is each.site.function]
         later = [line for line in (*lines, *trains) if line > begin]
         for name in each.models:
-            variable = flow.variable(_named(name, each.site.node), flow.places[each.site.node])
+            variable = _variable(name, each.site.node, flow)
             for definition in () if variable is None else flow.definitions.get(variable, ()):
                 statement = definition.statement
                 is_here = flow.places[statement].function is each.site.function
                 is_between = bool(trains) and begin < statement.lineno < min(later, default=0)
                 if is_here and is_between and not _has(statement, name):
                     return statement
+    return None
+
+
+def _variable(name: str, place: ast.expr, flow: Flow) -> Variable | None:
+    """The variable of a dotted name, or of what it is a part of."""
+    while name:
+        found = flow.variable(_named(name, place), flow.places[place])
+        if found is not None:
+            return found
+        name = name.rpartition(".")[0]
     return None
 
 
@@ -121,7 +133,11 @@ def _has(statement: ast.stmt, name: str) -> bool:
     if not isinstance(value, ast.Call):
         return True
     is_load = last_name(value.func) in ("load", "load_model")
-    return not is_load or any(ast.unparse(n) == name for n in nodes_below(value))
+    return not is_load or any(f"{name}.".startswith(f"{ast.unparse(n)}.") for n in _named_in(value))
+
+
+def _named_in(value: ast.expr) -> Iterator[ast.expr]:
+    return (n for n in nodes_below(value) if isinstance(n, (ast.Name, ast.Attribute)))
 
 
 def _without_wrapped(found: Sequence[MadeOptimizer], flow: Flow) -> Iterator[MadeOptimizer]:
@@ -210,15 +226,40 @@ def _models(
     Groups of parameters may be put together before, or by a function of the file that is given
     the model. A function of another file is given the model itself.
     """
-    names: dict[str | None, None] = {}
-    for value in flow.origins(call):
-        for owner in owners_of_parameters(value.node, flow):
-            names[name_here(base_of(owner, flow), site, flow)] = None
+    owners = [o for v in flow.origins(call) for o in owners_of_parameters(v.node, flow)]
+    names = {name_here(base_of(owner, flow), site, flow): None for owner in owners}
+    path = _path_to_part(owners, flow) if None not in names and [*names] != ["self"] else ""
+    if path and not any(_is_made_later(name, site, flow) for name in names if name):
+        return tuple(f"{name}{path}" for name in names)
     if [*names] == ["self"] and (part := _only_part(call, site, flow)):
         return (part,)
     if not names and _is_stepped(call, training, flow):
         names = dict.fromkeys(_given_models(call, site, training, flow))
     return None if None in names else tuple(each for each in names if each is not None)
+
+
+def _path_to_part(owners: Sequence[ast.expr], flow: Flow) -> str:
+    """`.head`, where all parameters are of one part of a model; the rest is not trained."""
+    if len({ast.unparse(owner) for owner in owners}) != 1:
+        return ""
+    path, owner = "", owners[0]
+    base = base_of(owner, flow)
+    while owner is not base:
+        if not isinstance(owner, ast.Attribute) or owner.attr in _WRAPPED:
+            return ""
+        path, owner = f".{owner.attr}{path}", owner.value
+    return path
+
+
+def _is_made_later(name: str, site: Site, flow: Flow) -> bool:
+    """Whether a name gets another value behind a statement, such as a wrapper without the part."""
+    variable = _variable(name, site.node, flow)
+    made = [] if variable is None else flow.definitions.get(variable, [])
+    statements = (each.statement for each in made)
+    return any(
+        each.lineno > site.statement.lineno and flow.places[each].function is site.function
+        for each in statements
+    )
 
 
 def _only_part(call: ast.Call, site: Site, flow: Flow) -> str:

@@ -36,18 +36,23 @@ def turns(training: TrainingScript) -> tuple[Turn, ...]:
     return tuple(_in_functions(training))
 
 
+def _outermost(path: Path) -> Function | None:
+    """The function that a way starts in, or that the module calls or hands to a library."""
+    return next((site.function for site in path.sites if site.function is not None), None)
+
+
 def _in_functions(training: TrainingScript) -> Iterator[Turn]:
-    """Functions that nothing of the file calls, that compute gradients and update weights."""
+    """Functions that no loop of the file runs, that compute gradients and update weights."""
     updating: dict[ast.AST, dict[int, Update]] = defaultdict(dict)
     going_back: dict[ast.AST, dict[int, Backward]] = defaultdict(dict)
     for update in training.updates:
         for path in training.sites.paths_to(update.site):
-            if path.start is not None:
-                updating[path.start][id(update)] = update
+            if (outermost := _outermost(path)) is not None:
+                updating[outermost][id(update)] = update
     for backward in training.backwards:
         for path in training.sites.paths_to(backward.site):
-            if path.start is not None:
-                going_back[path.start][id(backward)] = backward
+            if (outermost := _outermost(path)) is not None:
+                going_back[outermost][id(backward)] = backward
     for function, updates in updating.items():
         if isinstance(function, Function) and function in going_back:
             yield Turn(function, tuple(updates.values()), tuple(going_back[function].values()))

@@ -24,7 +24,7 @@ def imported_modules(script: Path) -> FindModule:
 def modules_for(script: Path, known: Mapping[Path, Module]) -> FindModule:
     """The same, where some files are read already."""
     script = script.resolve()
-    root = project_root(script) or script.parent
+    root = project_root(script) or _started_in(script)
     folders = [each for each in script.parents if each.is_relative_to(root)]
 
     @cache
@@ -41,6 +41,12 @@ def modules_for(script: Path, known: Mapping[Path, Module]) -> FindModule:
         return None
 
     return find
+
+
+def _started_in(script: Path) -> Path:
+    """Where a script of no marked project is run: the working directory, if it is above it."""
+    here = Path.cwd()
+    return here if script.is_relative_to(here) else script.parent
 
 
 def module_in(path: Path, name: str) -> Module | None:

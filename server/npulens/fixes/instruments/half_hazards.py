@@ -10,8 +10,10 @@ from typing import NamedTuple
 
 from npulens.catalog.message_ids import MessageId
 from npulens.fixes.instruments.half_values import IN_FLOAT32, OF_TENSORS, PRODUCTS, names_of
+from npulens.fixes.instruments.own_kernels import OwnKernels
 from npulens.fixes.scripts import UnclearError
 from npulens.syntax.bindings import Function
+from npulens.syntax.by_node import once_by_node
 from npulens.syntax.values import is_none, last_name
 from npulens.syntax.walking import nodes_below
 from npulens.training.call_sites import Site
@@ -37,6 +39,16 @@ _OF_POINTS = re.compile(
 
 Source: PyTorch3D, `pytorch3d/csrc/knn/knn.cu` and its neighbours, `AT_DISPATCH_FLOATING_TYPES`.
 """
+_SIMILARITY = re.compile(
+    r"(?:pytorch_\w*ssim|kornia|piq|torchmetrics|monai|ignite|pyiqa)\.(?:\w+\.)*"
+    r"\w*(?:ssim|SSIM|structural_similarity|StructuralSimilarity)\w*"
+)
+"""Structural similarity, whose variances of windows are lost in half precision.
+
+They are differences of means near 1, and compared with 0.03**2, while a step of float16 is 0.0005
+there and one of bfloat16 0.004.
+"""
+_MEANS = PRODUCTS | {"avg_pool1d", "avg_pool2d", "avg_pool3d"}
 _COMPLEX = re.compile(r"torch\.(?:complex|polar|view_as_complex|angle|fft\.\w+|hilbert)")
 """What makes or takes complex numbers: bfloat16 has none, float16 has few operators for them.
 
@@ -53,14 +65,31 @@ _SPECTRUM = re.compile(
 _LOGARITHMS = ("log", "log2", "log10")
 _REFUSING = frozenset({"BCELoss", "binary_cross_entropy"})
 _TO_FLOAT32 = ("float", "double")
-_POSITIONS = ("tensor", "where", "nonzero", "BoolTensor", "LongTensor")
+_POSITIONS = (
+    *("tensor", "where", "nonzero", "BoolTensor", "LongTensor"),
+    *("topk", "argsort", "randperm", "arange"),
+)
 """What makes masks and positions."""
+_OF_POSITIONS = re.compile(r"(?:^|_)(?:indices|indexes|idxs|inds|mask)(?:_|$)|mask")
+"""What masks and positions are called."""
 _LONGEST = 60
 _MOST_STEPS = 60
 _NEW = frozenset({"zeros", "ones", "empty", "full", "rand", "randn", "new_zeros", "new_full"})
-_WRITES = frozenset({"index_add_", "index_copy_", "scatter_", "masked_scatter_", "index_put_"})
+_WRITES = frozenset(
+    {"index_add_", "index_copy_", "scatter_", "masked_scatter_", "index_put_", "scatter_add_"}
+    | {"index_add", "index_copy", "scatter", "masked_scatter", "scatter_reduce_", "scatter_reduce"}
+    | {"lerp", "lerp_"}
+)
+"""What wants two tensors of one type, unlike `copy_`, `where`, `cat` and what is in slices.
+
+Source: PyTorch, `scatter_gather_dtype_check` in `aten/src/ATen/native/ScatterGatherChecks.h` and
+`TensorAdvancedIndexing.cpp`; autocast widens `cat`, `stack`, `index_put` and `scatter_add`.
+"""
 _LARGEST = 65504
 """The largest number of float16."""
+_SMALLEST = 2.0**-25
+"""What is smaller is 0 in float16."""
+_DEEPEST = 6
 _LARGEST_32 = 3.4e38
 _OF_FLOAT32 = ("torch.finfo(torch.float32)", "torch.finfo(torch.float)", "torch.finfo()")
 
@@ -90,6 +119,7 @@ class HalfHazards:
         self._sites = training.sites
         self._program = training.sites.program
         self._training, self._flow, self._dtype = training, flow, dtype
+        self._kernels = OwnKernels(self._program, flow)
         self._inside: dict[Function | None, list[Site]] = defaultdict(list)
         for site in self._sites.all:
             self._inside[site.function].append(site)
@@ -171,7 +201,10 @@ class HalfHazards:
             if isinstance(node, ast.Call):
                 yield from self._called(node, assigned, function)
             elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
-                yield from self._stored(node.targets[0], node.value, assigned)
+                yield from self._stored(node.targets[0], node.value, assigned, function)
+        variances = [n for n in nodes if isinstance(n, ast.BinOp) and _is_variance(n)]
+        if variances and not _are_cast(nodes):
+            yield Hazard("instrument.not-in-half", variances[0])
 
     def _criteria(self, nodes: Iterable[ast.AST]) -> Iterator[Hazard]:
         """`BCELoss` in other files; those of the script are found by its text."""
@@ -195,25 +228,34 @@ class HalfHazards:
         is_refused = any(_NO_HALF.fullmatch(n) or _COMPLEX.fullmatch(n) for n in names)
         if is_refused and given is not None:
             is_refused = self._is_activation(given, assigned, function)
-        if is_refused or any(map(_OF_POINTS.fullmatch, names)):
+        is_refused |= any(_OF_POINTS.fullmatch(n) or _SIMILARITY.fullmatch(n) for n in names)
+        if is_refused:
             yield Hazard("instrument.not-in-half", call.func)
+        elif (kernel := self._kernels.run_by(call)) is not None:
+            yield Hazard("instrument.own-kernel", kernel)
+        elif last in _LOGARITHMS and self._vanishes(given, assigned):
+            yield Hazard("instrument.too-small-for-half", call)
         elif last in ("masked_fill", "masked_fill_") and len(call.args) > 1:
             if self._overflows(call.args[1], assigned):
                 yield Hazard("instrument.too-large-for-half", call)
         elif last in _WRITES and isinstance(call.func, ast.Attribute) and len(call.args) > 1:
-            is_new = self._is_new(call.func.value, assigned)
-            if is_new and self._is_computed(call.args[-1], assigned):
+            is_new = self._is_new(call.func.value, assigned, function)
+            if is_new and self._is_computed(_written(call), assigned):
                 yield Hazard("instrument.types-differ", call)
 
     def _stored(
-        self, target: ast.Subscript, value: ast.expr, assigned: _Assigned
+        self,
+        target: ast.Subscript,
+        value: ast.expr,
+        assigned: _Assigned,
+        function: Function | None,
     ) -> Iterator[Hazard]:
         """`out[mask] = ...`, where both are to have one type."""
         if not _is_mask(target.slice, assigned):
             return
         if self._overflows(value, assigned):
             yield Hazard("instrument.too-large-for-half", target)
-        elif self._is_new(target.value, assigned):
+        elif self._is_new(target.value, assigned, function):
             if self._is_computed(value, assigned):
                 yield Hazard("instrument.types-differ", target)
         elif last_name(getattr(value, "func", value)) in IN_FLOAT32 and isinstance(value, ast.Call):
@@ -280,21 +322,26 @@ class HalfHazards:
             return False
         return self._program.method(place.owner, called.attr) is None
 
-    def _is_new(self, node: ast.expr, assigned: _Assigned) -> bool:
-        """Whether a tensor is made of float32 here."""
-        values = [*_assigned_to({ast.unparse(node)}, assigned)]
-        for value in values:
-            made = next((n for n in nodes_below(value) if _is_called(n, *_NEW)), None)
-            if isinstance(made, ast.Call) and not _has_type(made):
-                return True
-        return False
+    def _is_new(self, node: ast.expr, assigned: _Assigned, function: Function | None) -> bool:
+        """Whether a tensor is made of float32 here, or when the object was made."""
+        if isinstance(node, ast.Attribute) and node.attr == "data":
+            node = node.value
+        name = ast.unparse(node)
+        if any(map(_is_made_new, _assigned_to({name}, assigned))):
+            return True
+        place = self._flow.places.get(function) if function is not None else None
+        owner = None if place is None else place.owner
+        return owner is not None and name in _kept_new(owner)
 
     def _is_computed(self, value: ast.expr, assigned: _Assigned) -> bool:
         """Whether a value comes out of a model or a product, with the type that it has there."""
         if any(_is_called(n, "to", "type", "type_as", *_TO_FLOAT32) for n in nodes_below(value)):
             return False
         names = {ast.unparse(n) for n in nodes_below(value) if isinstance(n, ast.Name)}
-        parts = (value, *_assigned_to(names, assigned))
+        parts = [value, *_assigned_to(names, assigned)]
+        parts = [each for each in parts if not _is_called(each, *IN_FLOAT32)]
+        if value not in parts:
+            return False
         return any(
             self._is_product(n) or self._may_run_model(n)
             for part in parts
@@ -309,6 +356,40 @@ class HalfHazards:
         if isinstance(node.func, ast.Attribute) and node.func.attr in OF_TENSORS:
             return False
         return not self._flow.library_names(node.func) and computes(ast.Expr(node), site.scope)
+
+    def _vanishes(self, given: ast.expr | None, assigned: _Assigned) -> bool:
+        """Whether the least that a logarithm is given is 0 in float16: `p + 1e-8`."""
+        if self._dtype != "float16" or given is None:
+            return False
+        if isinstance(given, ast.BinOp) and isinstance(given.op, ast.Add):
+            value, least = given.left, given.right
+        elif isinstance(given, ast.Call) and _is_called(given, "clamp", "clamp_min", "clip"):
+            own = [] if self._flow.library_names(given.func) else [given.func]
+            named = [k.value for k in given.keywords if k.arg == "min"]
+            parts = [*(getattr(each, "value", each) for each in own), *given.args, *named]
+            value, least = (parts[0], parts[1]) if len(parts) > 1 else (given, given)
+        else:
+            return False
+        values = [least, *_assigned_to({ast.unparse(least)}, assigned)]
+        is_small = any(0 < _number(each) < _SMALLEST for each in values)
+        return is_small and self._is_rounded(value, assigned, 0)
+
+    def _is_rounded(self, node: ast.expr, assigned: _Assigned, depth: int) -> bool:
+        """Whether a value is surely of half precision: a product, and what leaves its type."""
+        if depth > _DEEPEST or _is_called(node, *IN_FLOAT32, *_TO_FLOAT32):
+            return False
+        if self._is_product(node):
+            return True
+        if isinstance(node, ast.Call) and last_name(node.func) in OF_TENSORS:
+            is_of_library = bool(self._flow.library_names(node.func))
+            owner = node.args[:1] if is_of_library else [getattr(node.func, "value", node)]
+            return bool(owner) and self._is_rounded(owner[0], assigned, depth + 1)
+        if isinstance(node, ast.BinOp) and isinstance(node.left, ast.Constant):
+            return self._is_rounded(node.right, assigned, depth + 1)
+        if not isinstance(node, ast.Name):
+            return False
+        above = [each for each in assigned.get(node.id, ()) if each.lineno < node.lineno]
+        return bool(above) and self._is_rounded(above[-1], assigned, depth + 1)
 
     def _overflows(self, value: ast.expr, assigned: _Assigned) -> bool:
         """Whether a number is too large for float16."""
@@ -343,6 +424,53 @@ class HalfHazards:
                     node, ast.Call
                 ) and "torch.autograd.grad" in self._flow.library_names(node.func):
                     yield Hazard("instrument.gradients-elsewhere", node.func)
+
+
+def _written(call: ast.Call) -> ast.expr:
+    """What a method puts into a tensor: `src` of `scatter_(dim, index, src)`."""
+    for keyword in call.keywords:
+        if keyword.arg in ("src", "source", "values", "end"):
+            return keyword.value
+    if last_name(call.func).startswith("lerp"):
+        return call.args[0]
+    return call.args[min(2, len(call.args) - 1)]
+
+
+def _is_made_new(value: ast.expr) -> bool:
+    """Whether an expression makes a tensor of float32."""
+    made = next((n for n in nodes_below(value) if _is_called(n, *_NEW)), None)
+    return isinstance(made, ast.Call) and not _has_type(made)
+
+
+@once_by_node
+def _kept_new(owner: ast.ClassDef) -> frozenset[str]:
+    """The attributes of objects that hold tensors of float32: buffers, mostly."""
+    found = set()
+    for node in nodes_below(owner):
+        if isinstance(node, ast.Call) and last_name(node.func) == "register_buffer":
+            name = getattr(node.args[0], "value", None) if len(node.args) > 1 else None
+            if name and _is_made_new(node.args[1]):
+                found.add(f"self.{name}")
+        elif isinstance(node, ast.Assign) and _is_made_new(node.value):
+            found |= {ast.unparse(t) for t in node.targets if isinstance(t, ast.Attribute)}
+    return frozenset(found)
+
+
+def _are_cast(nodes: Iterable[ast.AST]) -> bool:
+    return any(_is_called(each, *_TO_FLOAT32) for each in nodes)
+
+
+def _is_variance(node: ast.BinOp) -> bool:
+    """`conv2d(x * x, window) - mean ** 2`: the variance of each window."""
+    left = node.left
+    if not isinstance(node.op, ast.Sub) or not _is_called(left, *_MEANS):
+        return False
+    given = left.args[0] if isinstance(left, ast.Call) and left.args else None
+    if not isinstance(given, ast.BinOp):
+        return False
+    is_square = isinstance(given.op, ast.Pow) and getattr(given.right, "value", None) == 2
+    is_product = isinstance(given.op, ast.Mult)
+    return is_square or (is_product and ast.unparse(given.left) == ast.unparse(given.right))
 
 
 def _spectrum(logarithm: ast.Call) -> ast.expr | None:
@@ -386,7 +514,7 @@ def _is_mask(index: ast.expr, assigned: _Assigned) -> bool:
         ):
             return True
         if isinstance(part, (ast.Name, ast.Attribute)):
-            if "mask" in last_name(part).lower():
+            if _OF_POSITIONS.search(last_name(part).lower()):
                 return True
             for value in _assigned_to({ast.unparse(part)}, assigned):
                 if isinstance(value, ast.Compare) or _is_called(value, *_POSITIONS):

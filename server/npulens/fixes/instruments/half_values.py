@@ -36,6 +36,16 @@ _OTHER_TYPES = frozenset(
     | {"type", "nonzero", "multinomial", "bincount"}
 )
 """Methods and functions of torch whose result is of another type, whatever they are given."""
+_ELEMENTWISE = frozenset({"softmax", "log_softmax", "exp", "log", "log1p", "softplus", "cumsum"})
+"""Of what autocast computes in float32 that of which the result has the shape of its argument."""
+_NEW = frozenset({"zeros", "ones", "rand", "randn", "empty", "eye"})
+"""What makes tensors of float32."""
+_SAME_SHAPES = frozenset(
+    {"view", "reshape", "unsqueeze", "detach", "cpu", "cuda", "npu", "clone", "permute", "expand"}
+    | {"transpose", "contiguous", "flatten", "repeat"}
+)
+_PUTTING_TOGETHER = frozenset({"cat", "concat", "stack", "hstack", "vstack", "where"})
+"""What widens its arguments to one type."""
 PRODUCTS = frozenset(
     {"matmul", "mm", "bmm", "einsum", "linear", "conv1d", "conv2d", "conv3d", "baddbmm", "addmm"}
 )
@@ -98,6 +108,7 @@ class HalfValues:
         self.is_cast = False
         self.names = set(names)
         self._host: set[str] = set()
+        self._full: set[str] = set()
 
     def come_to(self, statement: ast.stmt) -> None:
         """Go on to a statement."""
@@ -144,7 +155,10 @@ class HalfValues:
             for each, is_half in zip(target.elts, parts, strict=True):
                 self._store(each, is_half=is_half)
         else:
+            is_full = self._is_full(value)
             self._store(target, is_half=self.is_half(value))
+            if is_full:
+                self._full.update(names_of(target)[:1])
             if self._is_of_host(value):
                 self._host.update(names_of(target)[:1])
             else:
@@ -180,6 +194,7 @@ class HalfValues:
             if is_half:
                 self._store(target.value, is_half=True)
         elif names := names_of(target):
+            self._full.discard(names[0])
             if is_half:
                 self.names.add(names[0])
             else:
@@ -218,11 +233,36 @@ class HalfValues:
             return self._is_half_comprehension(node)
         if node is None:
             return False
-        return any(self.is_half(each) for each in _operands(node))
+        operands = [*_operands(node)]
+        if isinstance(node, ast.BinOp) and any(map(self._is_full, operands)):
+            return False
+        return any(map(self.is_half, operands))
+
+    def _is_full(self, node: ast.expr) -> bool:
+        """Whether an expression is a tensor of float32, which widens what it is put together with.
+
+        Numbers and tensors of no dimension do not.
+        """
+        if isinstance(node, ast.BinOp):
+            return self._is_full(node.left) or self._is_full(node.right)
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            names = names_of(node)[:1]
+            return not self._full.isdisjoint(names) and self.names.isdisjoint(names)
+        if not isinstance(node, ast.Call):
+            return False
+        last = last_name(node.func)
+        if any(keyword.arg == "dtype" for keyword in node.keywords):
+            return False
+        is_method = isinstance(node.func, ast.Attribute) and not self._meanings(node.func)
+        if last in _NEW:
+            return any(name.startswith("torch.") for name in self._meanings(node.func))
+        if is_method and isinstance(node.func, ast.Attribute) and last in _SAME_SHAPES:
+            return self._is_full(node.func.value)
+        return last == "float" or (self.is_cast and last in _ELEMENTWISE)
 
     def _is_half_comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> bool:
         inner = HalfValues(self._meanings, self._result, self._casts, self.names)
-        inner.is_cast = self.is_cast
+        inner.is_cast, inner._full = self.is_cast, set(self._full)
         for each in node.generators:
             inner._store(each.target, is_half=inner.is_half(each.iter))
         return inner.is_half(node.elt)
@@ -248,6 +288,9 @@ class HalfValues:
             return is_half and not (self.is_cast and last in IN_FLOAT32)
         if isinstance(function, ast.Attribute) and self.is_half(function.value):
             return True
+        if "torch" in roots and last in _PUTTING_TOGETHER:
+            parts = [part for each in given for part in getattr(each, "elts", [each])]
+            return any(map(self.is_half, parts)) and not any(map(self._is_full, parts))
         if "torch" in roots:
             is_module = last[:1].isupper() or last in PRODUCTS
             is_half = any(map(self.is_half, given)) or (self.is_cast and is_module)

@@ -85,7 +85,7 @@ def _worked_out(
     changes: list[Edit] = []
     more: list[Insertion] = []
     if filled.dtype:
-        if not training.backwards and not training.updates and not training.runs:
+        if not training.updates and not training.runs:
             raise _no_steps(training)
         precision = MixedPrecision(
             script, training, filled.dtype, names.get("npu_scaler", ""), find, above

@@ -7,10 +7,10 @@ Lines that go into a `with` are only indented, and a line that becomes another i
 import ast
 import builtins
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from npulens.catalog.model import Edit
-from npulens.fixes.instruments.between_passes import BetweenPasses
+from npulens.fixes.instruments.between_passes import BetweenPasses, is_clip
 from npulens.fixes.instruments.bfloat16_arrays import ArraySearch
 from npulens.fixes.instruments.earlier_passes import earlier_passes
 from npulens.fixes.instruments.half_hazards import HalfHazards
@@ -28,6 +28,7 @@ from npulens.syntax.values import Name, last_name
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import line_ending
 from npulens.text.spans import Span
+from npulens.training.call_sites import Site
 from npulens.training.flow import Flow
 from npulens.training.loss_regions import (
     LossRegion,
@@ -35,6 +36,7 @@ from npulens.training.loss_regions import (
     loss_region,
 )
 from npulens.training.program import FindModule, FindPrograms, Module, Program
+from npulens.training.statement_blocks import block_with
 from npulens.training.step_blocks import WITHOUT_GRADIENTS
 from npulens.training.training_script import TrainingScript, read_program
 from npulens.training.turns import Turn, turns
@@ -91,7 +93,8 @@ class MixedPrecision:
         if refuses := _REFUSES_AUTOCAST.search(text):
             line = text.count("\n", 0, refuses.start()) + 1
             raise UnclearError(line, "instrument.refuses-autocast")
-        if dtype == "float16" and (changed := _GRADIENTS.search(text)):
+        changed = _gradients(text, script, training) if dtype == "float16" else None
+        if changed is not None:
             line = text.count("\n", 0, changed.start()) + 1
             raise UnclearError(line, "instrument.gradients-by-hand", code=changed[0])
         sets = _SETS_GRADIENTS.search(text)
@@ -105,9 +108,10 @@ class MixedPrecision:
         self._dtype, self._scaler, self._find = dtype, scaler, find
         self._above = above
         self._barriers = training.barriers
-        self._whole = training.sites
+        self._program, self._read = self._read_program()
+        self._whole = self._read[0].sites
         self._turns = turns(training)
-        self._start = RegionStart(training.sites)
+        self._start = RegionStart(training.sites, self._whole)
         strings = comments_and_strings(script.lines.text)
         unused = {script.lines.span(node).start for node in _unused_strings(script.tree)}
         self._long_strings = [
@@ -119,6 +123,15 @@ class MixedPrecision:
                 node = update.site.node
                 code = script.source(node)
                 raise UnclearError(node.lineno, "instrument.two-passes-scaled", code=code)
+
+    def _read_program(self) -> tuple[Program, tuple[TrainingScript, Flow]]:
+        """The script with what it imports, as far as that is looked at."""
+        start = Module("", self._script.tree, self._script.module)
+        if self._find is None:
+            sites = self._training.sites
+            return sites.program, (self._training, Flow(sites.program, sites))
+        program = Program(start, self._find)
+        return program, read_program(program)
 
     def imports(self) -> tuple[str, ...]:
         """The import of torch, where the module has no such name."""
@@ -154,17 +167,11 @@ class MixedPrecision:
 
     def _require_no_hazard(self, regions: Sequence[LossRegion]) -> None:
         """See that what the script imports can be computed in half precision as well."""
-        start = Module("", self._script.tree, self._script.module)
-        training = self._training
+        start = self._program.start
+        training, flow = self._read
         above = () if self._above is None else self._above(start)
-        if self._find is None:
-            flow = Flow(training.sites.program, training.sites)
-        else:
-            program = Program(start, self._find)
-            if self._is_of_host(program, above, regions):
-                raise UnclearError(regions[0].statements[0].lineno, "instrument.on-host")
-            training, flow = read_program(program)
-        self._whole = training.sites
+        if self._find is not None and self._is_of_host(self._program, above, regions):
+            raise UnclearError(regions[0].statements[0].lineno, "instrument.on-host")
         if self._dtype == "bfloat16":
             ArraySearch(training.sites, flow, regions).require_none()
         if self._dtype == "float16":
@@ -344,6 +351,38 @@ def _casts(text: str, script: Script, training: TrainingScript) -> re.Match[str]
             if call.func.attr == "half" and _root(call.func.value) not in models:
                 stored.add(script.lines.span(call).end - len(".half()"))
     return next((e for e in found if not is_widened or e.start() not in stored), None)
+
+
+def _gradients(text: str, script: Script, training: TrainingScript) -> re.Match[str] | None:
+    """Where a script has to do with gradients that are scaled: not behind what clips them."""
+    found = [*_GRADIENTS.finditer(text)]
+    if len({script.source(each.optimizer) for each in training.updates}) != 1:
+        return found[0] if found else None
+    clips = [site for site, call in training.sites.calls() if is_clip(call)] if found else []
+    statements = {clip.statement for clip in clips}
+    unscaled = {
+        script.lines.span(node).end - len(".grad")
+        for clip in clips
+        for node in _behind(clip, statements, training)
+        if isinstance(node, ast.Attribute) and node.attr == "grad"
+    }
+    return next((each for each in found if each.start() not in unscaled), None)
+
+
+def _behind(clip: Site, clips: Container[ast.stmt], training: TrainingScript) -> Iterator[ast.AST]:
+    """The nodes behind a clip of the gradients of a backward pass, to the next clip."""
+    own = [b.site for b in training.backwards if b.site.function is clip.function]
+    lines = [site.node.lineno for site in own]
+    around = clip.statements[-2] if len(clip.statements) > 1 else clip.function
+    if around is None or not any(line < clip.node.lineno for line in lines):
+        return
+    block = block_with(around, clip.statement) or ()
+    for statement in block[block.index(clip.statement) + 1 :] if block else ():
+        if any(clip.node.lineno < line <= (statement.end_lineno or 0) for line in lines):
+            return
+        yield from nodes_below(statement)
+        if statement in clips:
+            return
 
 
 def _root(node: ast.expr) -> str:

@@ -10,6 +10,7 @@ from npulens.fixes.instruments.loop_places import LoopPlace, changes, loop_place
 from npulens.fixes.instruments.script_places import loop_behind
 from npulens.fixes.instruments.wrapped_optimizers import path_to_optimizer
 from npulens.fixes.scripts import UnclearError
+from npulens.syntax.values import last_name
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
 from npulens.training.accumulation import accumulation, accumulation_options
@@ -44,7 +45,7 @@ def prepared_lines(
         UnclearError: There are several optimizers, or it is not clear what one is made of.
     """
     flow = Flow(training.sites.program, training.sites)
-    made = made_optimizers(training, flow)
+    made = _stepped(made_optimizers(training, flow), training, flow)
     known = loop_place(training, flow, made)
     loop: Loop | None
     if known is not None and _is_better(known, made, training, flow):
@@ -72,6 +73,21 @@ def prepared_lines(
         return
     for statement in dict.fromkeys(_ready(each, made, training, flow) for each in made):
         yield behind(lines, statement, filled)
+
+
+def _stepped(
+    made: Sequence[MadeOptimizer], training: TrainingScript, flow: Flow
+) -> Sequence[MadeOptimizer]:
+    """The optimizers that steps are made with, where all steps are of some that are known."""
+    known = {each.site.node for each in made}
+    steps = _origins_of_steps(training, flow)
+    return [each for each in made if each.site.node in steps] if steps and steps <= known else made
+
+
+def _origins_of_steps(training: TrainingScript, flow: Flow) -> set[ast.expr]:
+    """What makes the optimizers of the steps; nothing if one is not followed to a call."""
+    found = {v.node for update in training.updates for v in flow.origins(update.optimizer)}
+    return found if all(isinstance(each, ast.Call) for each in found) else set()
 
 
 def _is_better(
@@ -113,13 +129,33 @@ def _require_one(made: Sequence[MadeOptimizer], training: TrainingScript, flow: 
     first = made[0]
     same = {value.node for value in flow.origins(first.optimizer)}
     every = optimizers_made(training.sites)
-    others = {name for call, names in every.items() if call not in same for name in names}
+    steps = _origins_of_steps(training, flow)
+    left = every.keys() & steps if same & steps else every.keys()
+    others = {name for call in left - same for name in every[call]}
     if not others <= {ast.unparse(first.optimizer)}:
         raise UnclearError(first.statement.lineno, "instrument.several-optimizers")
     for each in made[1:]:
         is_same = ast.unparse(each.optimizer) == ast.unparse(first.optimizer)
         if not is_same or each.models != first.models:
             raise UnclearError(each.statement.lineno, "instrument.several-optimizers")
+    for each in made:
+        if any(_collects(loop, each) for loop in each.site.loops):
+            raise UnclearError(each.statement.lineno, "instrument.several-optimizers")
+
+
+def _collects(loop: Loop, made: MadeOptimizer) -> bool:
+    """Whether a loop makes an optimizer in each turn and keeps them all."""
+    name = ast.unparse(made.optimizer)
+    for node in (part for statement in loop.body for part in nodes_below(statement)):
+        if isinstance(node, ast.Call) and last_name(node.func) == "append":
+            kept: Sequence[ast.expr] = node.args
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+            kept = [node.value]
+        else:
+            continue
+        if any(ast.unparse(each) == name for each in kept):
+            return True
+    return False
 
 
 def _is_given_to_what_steps(optimizer: str, training: TrainingScript) -> bool:
@@ -187,6 +223,9 @@ def _here(number: ast.expr, spot: Spot, flow: Flow, depth: int = 0) -> str:
     if isinstance(number, ast.Call) and isinstance(number.func, ast.Attribute):
         owner = _here(number.func.value, spot, flow, depth)
         return f"{owner}.{number.func.attr}()" if owner else ""
+    if isinstance(number, ast.Call) and ast.unparse(number.func) == "len" and number.args:
+        counted = _here(number.args[0], spot, flow, depth)
+        return f"len({counted})" if counted.isidentifier() or "." in counted else ""
     if isinstance(number, ast.Constant):
         return str(number.value) if isinstance(number.value, int) else ""
     root, is_plain = number, True

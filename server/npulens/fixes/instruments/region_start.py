@@ -8,7 +8,7 @@ from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import Local, Qualified, resolve
 from npulens.syntax.walking import nodes_below
 from npulens.training.call_sites import CallSites, Site
-from npulens.training.loss_regions import LossRegion, computes
+from npulens.training.loss_regions import LossRegion, computes, is_computation
 
 _FETCHES = frozenset({"pop", "sample", "next_batch", "get_batch", "choice", "randint", "popleft"})
 _OF_MODULES = frozenset({"train", "eval", "parameters", "named_parameters", "requires_grad_"})
@@ -17,10 +17,15 @@ _MOST_CALLS = 4
 
 
 class RegionStart:
-    """Knows what of a script prepares data without any model."""
+    """Knows what of a script prepares data without any model.
 
-    def __init__(self, sites: CallSites) -> None:
-        self._sites = sites
+    Args:
+        sites: The calls of the script.
+        program: The calls of the script and of what it imports, as far as that is looked at.
+    """
+
+    def __init__(self, sites: CallSites, program: CallSites) -> None:
+        self._sites = program
         self._modules = frozenset(_modules(sites))
         self._models = frozenset(_models(sites))
 
@@ -58,7 +63,7 @@ class RegionStart:
         given = [*call.args, *(keyword.value for keyword in call.keywords)]
         if any(ast.unparse(each) in self._modules for each in given):
             return False
-        if not computes(ast.Expr(call), site.scope) or self._is_fetching_method(call):
+        if not is_computation(call, site.scope) or self._is_fetching_method(call):
             return True
         run = self._sites.run_by(site)
         if run:

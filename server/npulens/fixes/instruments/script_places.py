@@ -68,22 +68,22 @@ def around_loops(
             yield behind(lines, loop, _under(condition, last), order=2)
             for exit_ in own_exits(loop):
                 if isinstance(exit_, ast.Return):
-                    yield _before_return(lines, loop, exit_, _under(condition, last))
+                    yield _before_exit(lines, loop, exit_, _under(condition, last), order=4)
 
 
-def _before_return(
-    lines: LineMap, loop: Loop, exit_: ast.Return, inserted: Sequence[str]
+def _before_exit(
+    lines: LineMap, loop: Loop, exit_: ast.stmt, inserted: Sequence[str], order: int
 ) -> Insertion:
-    """Lines before a statement that leaves a loop; under the condition of `if done: return`."""
+    """Lines before a statement that leaves a turn; under the condition of `if done: continue`."""
     for node in nodes_below(loop):
         is_around = isinstance(node, ast.If) and node.body == [exit_] and not node.orelse
         if isinstance(node, ast.If) and is_around and node.lineno == exit_.lineno:
             # Before `elif`, a condition of ours would take its place.
             if is_pure(node.test) and lines.text.startswith("if", lines.span(node).start):
                 guarded = _under(ast.unparse(node.test), inserted)
-                return before(lines, node, guarded, order=4)
+                return before(lines, node, guarded, order=order)
             break
-    return before(lines, exit_, inserted, order=4)
+    return before(lines, exit_, inserted, order=order)
 
 
 def _under(condition: str, inserted: Sequence[str]) -> Sequence[str]:
@@ -182,4 +182,4 @@ def _in_turn(
         first = start.lineno
         for exit_ in own_exits(step.loop):
             if first <= exit_.lineno <= (last.end_lineno or last.lineno):
-                yield before(lines, exit_, closed, order=3)
+                yield _before_exit(lines, step.loop, exit_, closed, order=3)
