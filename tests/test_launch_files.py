@@ -469,6 +469,11 @@ OTHER = [
     ("run.sh", "colmap sequential_matcher ⟦NPU902:--SiftMatching.use_gpu 1⟧"),
     ("requirements.txt", "⟦NPU905:https://a.org/me/KNN_CUDA/0.2/KNN_CUDA-0.2-py3-none-any.whl⟧"),
     ("requirements.txt", "⟦NPU905:torch-points-kernels⟧\n⟦NPU905:me-cuda==1.0⟧"),
+    (
+        "a.yaml",
+        "launcher:\n  name: submitit_slurm\n  constraint: ⟦NPU903:volta32gb⟧\n"
+        "  partition: ⟦NPU903:gpu_a100⟧\n  ⟦NPU903:gpus_per_node: 8⟧",
+    ),
     ("requirements.txt", "⟦NPU905:fastembed-gpu⟧\n⟦NPU905:swin3d⟧\nfastembed"),
     (
         "environment.yml",
@@ -521,6 +526,8 @@ OTHER = [
 ]
 
 NOT_OTHER = [
+    ("a.yaml", "launcher:\n  name: submitit_slurm\n  constraint: bigmem\n  partition: cpu"),
+    ("a.yaml", "solver:\n  constraint: gpu_memory\n  partition: gpu"),
     (
         "environment.yml",
         "dependencies:\n  - ucx=1.9=h123_nocuda\n  - hwloc=2.4=nocuda\n  - a=1.0=hcc0f113_0",

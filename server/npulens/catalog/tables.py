@@ -466,6 +466,7 @@ _OPTIONAL = WITH_OTHER_WAYS | {LibraryState.ABSENT}
 _OTHER_WORDS = (
     *("backward", "DataLoader", "detect_anomaly", "set_detect_anomaly", "set_compile_mode"),
     *("nvidia", "SBATCH", "srun", "gres", "submitit", "torchrun", "slurm_", "gpus_per_node"),
+    *("slurm_constraint", "slurm_gres", "slurm_partition", "slurm_additional_parameters"),
     *("sbatch", "bsub", "BSUB", "j_exclusive", "gmodel", "gmem"),
     *("install_requires", "extras_require", "setup_requires", "INSTALL_REQUIRES"),
     *("requirements", "REQUIREMENTS", "requires", "extras", "dependencies", "pip", "conda"),
