@@ -94,6 +94,8 @@ WITHOUT_QUOTES = [
     "import ray\nw = Worker.options(⟦NPU903:num_gpus=n⟧, name='w').remote()",
     "from ray import tune\ntune.run(f, resources_per_trial={'cpu': 1, ⟦NPU903:'gpu'⟧: 1})",
     'f.write("#SBATCH ⟦NPU903:--gpus=1⟧\\n")',
+    'spec = {"machine_type": "n1", "accelerator_type": ⟦NPU903:"NVIDIA_TESLA_T4"⟧, "count": 1}',
+    'job.run(accelerator_type=⟦NPU903:"NVIDIA_L4"⟧, accelerator_count=1)',
     'command = f"sbatch ⟦NPU903:--gres=gpu:{n}⟧ run.sh"',
     "command = f'bsub -q long ⟦NPU903:-gpu num={n}:j_exclusive=yes⟧ python train.py'",
     'wanted = ⟦NPU903:f"-gpu num={n}:j_exclusive=yes:gmem=23G"⟧',

@@ -471,6 +471,19 @@ OTHER = [
     ("requirements.txt", "⟦NPU905:torch-points-kernels⟧\n⟦NPU905:me-cuda==1.0⟧"),
     (
         "a.yaml",
+        "affinity:\n- matchExpressions:\n  - key: ⟦NPU903:nvidia.com/gpu.product⟧\n"
+        "    operator: In\n    values:\n    - ⟦NPU903:NVIDIA-RTX-A6000⟧\n    - ⟦NPU903:Tesla-T4⟧\n    - other",
+    ),
+    (
+        "a.yaml",
+        "train:\n  accelerator_type: ⟦NPU903:NVIDIA_L4⟧\n  machineSpec:\n"
+        "    acceleratorType: ⟦NPU903:NVIDIA_TESLA_T4⟧\n"
+        "  serving_container: ⟦NPU904:a.dev/vertex-ai/prediction/pytorch-gpu.2-0:latest⟧",
+    ),
+    ("a.json", '{"imageUri": "⟦NPU904:a.dev/training/pytorch-gpu.2-3.py310:latest⟧"}'),
+    ("Dockerfile", "FROM ⟦NPU904:a.amazonaws.com/pytorch-training:2.0.1-gpu-py310⟧"),
+    (
+        "a.yaml",
         "launcher:\n  name: submitit_slurm\n  constraint: ⟦NPU903:volta32gb⟧\n"
         "  partition: ⟦NPU903:gpu_a100⟧\n  ⟦NPU903:gpus_per_node: 8⟧",
     ),
@@ -526,6 +539,11 @@ OTHER = [
 ]
 
 NOT_OTHER = [
+    (
+        "a.yaml",
+        "search:\n  values: [cuda, cpu]\n  accelerator_type: TPU_V5\n  container: gpu-trainer",
+    ),
+    ("a.yaml", "a:\n  container: a.dev/training/pytorch-cpu.2-3.py310:latest"),
     ("a.yaml", "launcher:\n  name: submitit_slurm\n  constraint: bigmem\n  partition: cpu"),
     ("a.yaml", "solver:\n  constraint: gpu_memory\n  partition: gpu"),
     (

@@ -473,7 +473,7 @@ _OTHER_WORDS = (
     *("nvmlInit", "nvmlDeviceGetCount", "nvmlDeviceGetHandleByIndex", "nvmlShutdown"),
     *("nvmlDeviceGetMemoryInfo", "nvmlDeviceGetUtilizationRates", "nvmlDeviceGetName"),
     *("num_gpus", "num_gpus_per_worker", "num_gpus_per_env_runner", "resources_per_trial"),
-    *("accelerator", "float64", "double", "cdouble", "complex128"),
+    *("accelerator", "accelerator_type", "float64", "double", "cdouble", "complex128"),
     *("flash_attn", "use_flash_attn", "enable_flash_attn", "flash_attention"),
     *("use_flash_attention", "enable_flash_attention", "use_xformers", "enable_xformers"),
     *("enable_xformers_memory_efficient_attention", "use_memory_efficient_attention_xformers"),
