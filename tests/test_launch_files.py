@@ -472,7 +472,8 @@ OTHER = [
     (
         "a.yaml",
         "affinity:\n- matchExpressions:\n  - key: ⟦NPU903:nvidia.com/gpu.product⟧\n"
-        "    operator: In\n    values:\n    - ⟦NPU903:NVIDIA-RTX-A6000⟧\n    - ⟦NPU903:Tesla-T4⟧\n    - other",
+        "    operator: In\n    values:\n    - ⟦NPU903:NVIDIA-RTX-A6000⟧\n"
+        "    - ⟦NPU903:Tesla-T4⟧\n    - other",
     ),
     (
         "a.yaml",
