@@ -369,10 +369,14 @@ def test_a_library_that_the_project_brings_along_is_reported_where_it_is_built(
                 "setup(ext_modules=[CUDAExtension('simple_knn._C', ['knn.cu'])])\n"
             ),
             "submodules/simple-knn/simple_knn/__init__.py": "from ._C import distances\n",
+            "submodules/simple-knn/simple_knn/more.py": (
+                "import torch\nfrom simple_knn import _C\ny = _C.distances(x)\n"
+            ),
             "train.py": "import torch\nfrom simple_knn import distances\ny = distances(x)\n",
         },
     )
     assert (2, "NPU602", "reported-at-build") in found["train.py"]
+    assert (2, "NPU612", "") in found["submodules/simple-knn/simple_knn/more.py"]
 
 
 def test_an_extension_of_pytorch_before_1_0(here: Path) -> None:

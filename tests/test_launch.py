@@ -55,6 +55,23 @@ SCRIPTS = {
         "    executor.update_parameters(⟦NPU903:gpus_per_node=8⟧, slurm_partition='p')"
     ),
     "submitted by Dora": "def explorer(launcher):\n    launcher.slurm_(⟦NPU903:gpus=8⟧, time=60)",
+    "submitted with parameters of a dictionary": (
+        "def f(executor, args):\n    kwargs = {}\n"
+        "    if args.large:\n        ⟦NPU903:kwargs['slurm_constraint'] = 'volta32gb'⟧\n"
+        "    kwargs.update({⟦NPU903:'slurm_gres': 'gpu:8'⟧, 'slurm_time': 60})\n"
+        "    more = dict(⟦NPU903:slurm_partition='gpu_a100'⟧, slurm_mem='8gb')\n"
+        "    executor.update_parameters(nodes=2, **kwargs, **more)"
+    ),
+    "submitted with parameters of sbatch": (
+        "import submitit\nexecutor = submitit.AutoExecutor(folder)\n"
+        "executor.update_parameters(\n"
+        "    slurm_additional_parameters={⟦NPU903:'constraint': 'a100'⟧, 'account': 'me'}\n)\n"
+        "options = {⟦NPU903:'gpus_per_node': 8⟧, 'nodes': 2}"
+    ),
+    "parameters without GPUs": (
+        "kwargs['slurm_constraint'] = 'bigmem'\nslurm_partition = 'cpu'\n"
+        "options = {'gpus_per_node': 8, 'gres': 'gpu:8'}"
+    ),
     "submitted without GPUs": (
         "import submitit\nexecutor = submitit.AutoExecutor(folder)\n"
         "executor.update_parameters(gpus_per_node=0, slurm_gres='npu:8')\n"
@@ -77,6 +94,8 @@ WITHOUT_QUOTES = [
     "import ray\nw = Worker.options(⟦NPU903:num_gpus=n⟧, name='w').remote()",
     "from ray import tune\ntune.run(f, resources_per_trial={'cpu': 1, ⟦NPU903:'gpu'⟧: 1})",
     'f.write("#SBATCH ⟦NPU903:--gpus=1⟧\\n")',
+    'spec = {"machine_type": "n1", "accelerator_type": ⟦NPU903:"NVIDIA_TESLA_T4"⟧, "count": 1}',
+    'job.run(accelerator_type=⟦NPU903:"NVIDIA_L4"⟧, accelerator_count=1)',
     'command = f"sbatch ⟦NPU903:--gres=gpu:{n}⟧ run.sh"',
     "command = f'bsub -q long ⟦NPU903:-gpu num={n}:j_exclusive=yes⟧ python train.py'",
     'wanted = ⟦NPU903:f"-gpu num={n}:j_exclusive=yes:gmem=23G"⟧',

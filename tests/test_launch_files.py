@@ -469,6 +469,33 @@ OTHER = [
     ("run.sh", "colmap sequential_matcher ⟦NPU902:--SiftMatching.use_gpu 1⟧"),
     ("requirements.txt", "⟦NPU905:https://a.org/me/KNN_CUDA/0.2/KNN_CUDA-0.2-py3-none-any.whl⟧"),
     ("requirements.txt", "⟦NPU905:torch-points-kernels⟧\n⟦NPU905:me-cuda==1.0⟧"),
+    (
+        "a.yaml",
+        "affinity:\n- matchExpressions:\n  - key: ⟦NPU903:nvidia.com/gpu.product⟧\n"
+        "    operator: In\n    values:\n    - ⟦NPU903:NVIDIA-RTX-A6000⟧\n"
+        "    - ⟦NPU903:Tesla-T4⟧\n    - other",
+    ),
+    (
+        "a.yaml",
+        "train:\n  accelerator_type: ⟦NPU903:NVIDIA_L4⟧\n  machineSpec:\n"
+        "    acceleratorType: ⟦NPU903:NVIDIA_TESLA_T4⟧\n"
+        "  serving_container: ⟦NPU904:a.dev/vertex-ai/prediction/pytorch-gpu.2-0:latest⟧",
+    ),
+    ("a.json", '{"imageUri": "⟦NPU904:a.dev/training/pytorch-gpu.2-3.py310:latest⟧"}'),
+    ("Dockerfile", "FROM ⟦NPU904:a.amazonaws.com/pytorch-training:2.0.1-gpu-py310⟧"),
+    (
+        "a.yaml",
+        "launcher:\n  name: submitit_slurm\n  constraint: ⟦NPU903:volta32gb⟧\n"
+        "  partition: ⟦NPU903:gpu_a100⟧\n  ⟦NPU903:gpus_per_node: 8⟧",
+    ),
+    ("requirements.txt", "⟦NPU905:fastembed-gpu⟧\n⟦NPU905:swin3d⟧\nfastembed"),
+    (
+        "environment.yml",
+        "dependencies:\n  - ⟦NPU905:libsearch=1.7.2=hdbd6f0c_0_cuda10.2⟧\n"
+        "  - ⟦NPU905:dgl-cuda10.1=0.6=py38_0⟧\n  - ⟦NPU905:vision=4.5=py38_cu113_0⟧\n"
+        "  - ⟦NPU905:arrays=*=*cuda*⟧",
+    ),
+    ("run.sh", "conda install ⟦NPU905:arrays=0.4.14=cuda112py310_0⟧ numpy"),
     ("run.sh", "#SBATCH ⟦NPU903:-C a100⟧\n#SBATCH ⟦NPU903:--constraint=v100-32g⟧\n#SBATCH -c 8"),
     ("run.sh", 'echo "export PATH=⟦NPU907:/usr/local/cuda/bin⟧:$PATH" >> /etc/bash.bashrc'),
     ("run.sh", "echo 'export ⟦NPU901:CUDA_HOME⟧=/opt/cuda' >> ~/.bashrc"),
@@ -513,6 +540,17 @@ OTHER = [
 ]
 
 NOT_OTHER = [
+    (
+        "a.yaml",
+        "search:\n  values: [cuda, cpu]\n  accelerator_type: TPU_V5\n  container: gpu-trainer",
+    ),
+    ("a.yaml", "a:\n  container: a.dev/training/pytorch-cpu.2-3.py310:latest"),
+    ("a.yaml", "launcher:\n  name: submitit_slurm\n  constraint: bigmem\n  partition: cpu"),
+    ("a.yaml", "solver:\n  constraint: gpu_memory\n  partition: gpu"),
+    (
+        "environment.yml",
+        "dependencies:\n  - ucx=1.9=h123_nocuda\n  - hwloc=2.4=nocuda\n  - a=1.0=hcc0f113_0",
+    ),
     ("Dockerfile", "FROM ubuntu:22.04\n# FROM nvidia/cuda:12\nLABEL base=nvidia/cuda:12"),
     ("Dockerfile", "FROM python:3.10\nRUN echo CUDA_HOME=/usr/local/cuda"),
     ("Dockerfile", "FROM ascendai/cann:8.1.rc1-910b\nENV CUDA_HOME=x"),

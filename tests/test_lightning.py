@@ -58,6 +58,12 @@ ASKED = {
     "by a field": (
         "from lightning import Fabric\n\n\nclass Options:\n    accelerator: str = ⟦NPU116:'gpu'⟧"
     ),
+    "settings of a trainer in a module without Lightning": (
+        "def test_fit(cfg):\n"
+        "    cfg.trainer.accelerator = ⟦NPU116:'gpu'⟧\n"
+        "    cfg['trainer']['accelerator'] = ⟦NPU116:'cuda'⟧\n"
+        "    trainer_config['accelerator'] = ⟦NPU116:'gpu'⟧"
+    ),
     "cards": "from pytorch_lightning import Trainer\nTrainer(⟦NPU116:gpus=[0, 1]⟧)",
     "all cards": "import pytorch_lightning as pl\npl.Trainer(⟦NPU116:gpus=-1⟧, accelerator='ddp')",
     "cards of an option": (

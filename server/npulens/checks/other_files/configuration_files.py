@@ -43,10 +43,12 @@ _LISTED_KEYS = frozenset(
     {"capabilities", "runtime", "devices", "device_ids", "accelerators", "runs-on"}
 )
 """Those whose elements, or keys below them, are looked up as their value."""
+_OF_SELECTOR = "values"
+"""What lists the labels that nodes may have in Kubernetes."""
 _DEVICE_KEY = re.compile(r"(?:\w+[_-])?device(?:s|_map)?")
 _NUMBERED = re.compile(r"cuda:\d{1,2}")
 """What a key may have as its value whatever it is called."""
-_IMAGE_KEY = re.compile(r"baseimage|(?:\w+[_-])?image")
+_IMAGE_KEY = re.compile(r"baseimage|(?:\w+[_-])?(?:image|container)(?:[_-]?ur[il])?")
 _TARGET_KEYS = frozenset({"_target_", "class_path", "_component_", "target"})
 _CONTAINER_KEYS = frozenset({"runargs", "docker_args"})
 _IN_MATRIX = re.compile(r"(pytorch|torch|torchvision|torchaudio|python)(?:[_-]?version)?s?")
@@ -204,7 +206,7 @@ def _looked_up(setting: Setting, around: str, report: LaunchReport) -> None:
         report.look_up(Place.OPTION, name.lstrip("_"), value, span, span)
     elif key in _TARGET_KEYS:
         _target(setting, report)
-    elif key and report.look_up(Place.KEY, name, value, setting.key_span, span):
+    elif _is_known(name if key else around, setting, report):
         return
     elif around in _LISTED_KEYS or _DEVICE_KEY.fullmatch(around) is not None:
         element, place = (key, setting.key_span) if key else (value, span)
@@ -213,6 +215,14 @@ def _looked_up(setting: Setting, around: str, report: LaunchReport) -> None:
             report.look_up(Place.KEY, "device", value, place, span)
     elif _NUMBERED.fullmatch(value) is not None:
         report.look_up(Place.KEY, "device", value, setting.key_span, span)
+
+
+def _is_known(name: str, setting: Setting, report: LaunchReport) -> bool:
+    """Whether the tables know a key with its value, or a label that a node may have."""
+    if not setting.key and name != _OF_SELECTOR:
+        return False
+    place = setting.key_span if setting.key else setting.span
+    return report.look_up(Place.KEY, name, setting.value, place, setting.span)
 
 
 def _target(setting: Setting, report: LaunchReport) -> None:

@@ -22,6 +22,7 @@ from npulens.checks.python.launching import (
     performance,
     requirements,
     setting_values,
+    slurm_requests,
     tool_use,
 )
 from npulens.checks.python.libraries import (
@@ -117,7 +118,9 @@ _TABLE: tuple[tuple[Check, tuple[type[ast.AST], ...]], ...] = (
     (backend_options.declared, (ast.Call,)),
     (batch_scripts.formatted, (ast.JoinedStr,)),
     (batch_scripts.constant, (ast.Constant,)),
-    (batch_scripts.submitted, (ast.Call,)),
+    (slurm_requests.submitted, (ast.Call,)),
+    (slurm_requests.given, _SETTINGS),
+    (slurm_requests.further, _SETTINGS),
     (batch_scripts.listed, (ast.List, ast.Tuple)),
     (kernel_texts.constant, (ast.Constant,)),
     (checkpoints.loaded, (ast.Call,)),

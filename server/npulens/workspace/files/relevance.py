@@ -17,6 +17,7 @@ _TAKES_TORCH = re.compile(
 _PYTHON_WORDS = (
     *("cuda", "CUDA", "nccl", "NCCL", "npulens"),
     *("#SBATCH", "srun", "--gres", "submitit", "torchrun", "slurm_(", "gpus_per_node"),
+    *("slurm_constraint", "slurm_gres", "slurm_partition", "slurm_additional"),
     *("sbatch", "bsub", "BSUB", "j_exclusive", "gmodel", "gmem"),
     *("flash_att", "xformers", "_8bit", "_32bit", "4bit", "fp4", "tf32", "accelerator"),
     *("OptimizerNames", "__global__"),

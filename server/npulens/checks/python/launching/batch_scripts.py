@@ -9,7 +9,6 @@ from npulens.checks.context import Context
 from npulens.checks.other_files.launch_report import LaunchReport
 from npulens.checks.other_files.shell_commands import shell_findings
 from npulens.checks.python.launching.environment import command_line, take_over
-from npulens.syntax.meanings import resolve
 from npulens.syntax.scopes import Scope
 from npulens.text.spans import Span
 
@@ -18,7 +17,6 @@ _SCRIPT = re.compile(
     r"\s*#![ \t]*/\S*?(?:/env[ \t]+)?(?:/|(?<=[ \t]))(?:ba|da|k|z)?sh\b"
     r"|\s*(?:#SBATCH|#BSUB|srun|sbatch|salloc|bsub|torchrun)[ \t]"
 )
-_REQUESTING = frozenset({"update_parameters", "slurm_"})
 _SET = re.compile(r"[A-Z][A-Z0-9_]+(?==)")
 _PROGRAM = re.compile(r"(?:\S*/)?(?:python[\d.]*|torchrun|accelerate|deepspeed|bash|sh)\Z|[;&]")
 _RESOURCE = re.compile(r"--(?P<name>gres)=(?P<value>\S+)|-(?P<lsf>gpu) +(?P<wanted>[\w\"']+=\S+) *")
@@ -83,28 +81,6 @@ def _look_up(place: Place, name: str, value: str, span: Span, context: Context) 
         report = LaunchReport(context.code.text, context.catalogue, style=context.target.style)
         report.look_up(place, name, value, span, span)
         take_over(report.finish(), context)
-
-
-def submitted(node: ast.Call, scope: Scope, context: Context) -> None:
-    """`executor.update_parameters(gpus_per_node=8)` of submitit, `launcher.slurm_(gpus=8)` of Dora.
-
-    Where the object comes from is often another file, so that names of Slurm count as well.
-    """
-    if not isinstance(node.func, ast.Attribute) or node.func.attr not in _REQUESTING:
-        return
-    names = {keyword.arg for keyword in node.keywords}
-    is_of_slurm = any(name is not None and name.startswith("slurm_") for name in names)
-    values = resolve(node.func, scope)
-    is_of_submitit = any(getattr(v, "name", "").startswith("submitit.") for v in values)
-    if node.func.attr == "update_parameters" and not is_of_slurm and not is_of_submitit:
-        return
-    report = LaunchReport(context.code.text, context.catalogue, style=context.target.style)
-    for keyword in node.keywords:
-        value = keyword.value.value if isinstance(keyword.value, ast.Constant) else "unknown"
-        if keyword.arg is not None and value:
-            name, span = keyword.arg.removeprefix("slurm_"), context.span(keyword)
-            report.look_up(Place.SCHEDULER, name, str(value), span, span)
-    take_over(report.finish(), context)
 
 
 def _is_for_shell(text: str, context: Context) -> bool:

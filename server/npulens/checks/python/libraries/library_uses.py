@@ -58,7 +58,7 @@ def imported(node: ast.Import | ast.ImportFrom, scope: Scope, context: Context) 
         elif entry is None and name.partition(".")[0] == _APEX:
             _apex(alias, name, context)
         elif entry is None:
-            _settle_own_copy(alias, name.partition(".")[0], context)
+            _settle_own_copy(alias, name, context)
             _settle_re_exported(alias, scope, context)
 
 
@@ -92,9 +92,14 @@ def _uses_apex(name: str, context: Context) -> bool:
     return name != _APEX or _APEX in words
 
 
-def _settle_own_copy(alias: ast.alias, root: str, context: Context) -> None:
-    """A library for CUDA that the project brings along, and builds."""
-    project = context.target.project
+def _settle_own_copy(alias: ast.alias, name: str, context: Context) -> None:
+    """A library for CUDA that the project brings along, and builds.
+
+    Its extension itself, `from simple_knn import _C`, is found as one of the project.
+    """
+    project, root = context.target.project, name.partition(".")[0]
+    if context.facts.own.extensions.find(name) is not None:
+        return
     entry = context.catalogue.libraries.get(root) if root in project.own_modules else None
     if entry is not None and any(
         extension.module.startswith(f"{root}.") for _, _, extension in project.extensions.names

@@ -1,14 +1,16 @@
 """Settings that reach Lightning otherwise than as arguments of its call.
 
 They are entries of dictionaries for `Trainer(**settings)`, names, attributes, and defaults of
-options, fields and parameters. A module without Lightning may mean anything by them.
+options, fields and parameters. A module without Lightning may mean anything by them, unless it says
+whose they are: `cfg.trainer.accelerator`.
 """
 
 import ast
+import re
 
 from npulens.catalog.tables import Meaning
 from npulens.checks.context import Context
-from npulens.checks.device_words import WORDS
+from npulens.checks.device_words import WORDS, last_identifier
 from npulens.checks.given import Given
 from npulens.checks.shared_rules import AUTO_ACCELERATOR
 from npulens.syntax.scopes import Scope, imports_any
@@ -16,6 +18,7 @@ from npulens.syntax.walking import choices
 
 _NAMES = frozenset({"accelerator", "--accelerator"})
 _PACKAGES = frozenset({"lightning", "lightning_fabric", "pytorch_lightning"})
+_OF_TRAINER = re.compile(r"(?:\A|_)trainer(?:_|\Z)", re.IGNORECASE)
 
 
 def given(setting: Given, scope: Scope, context: Context) -> None:
@@ -26,8 +29,16 @@ def given(setting: Given, scope: Scope, context: Context) -> None:
     for each in choices(setting.value):
         if not isinstance(each, ast.Constant) or not isinstance(each.value, str):
             continue
-        if (word.match(each.value) or each.value == "auto") and imports_any(_PACKAGES, scope):
+        is_one = word.match(each.value) or each.value == "auto"
+        if is_one and (_is_of_trainer(setting.place) or imports_any(_PACKAGES, scope)):
             _report(each, context)
+
+
+def _is_of_trainer(place: ast.AST) -> bool:
+    """`cfg.trainer.accelerator`, `trainer_config["accelerator"]`."""
+    if not isinstance(place, (ast.Attribute, ast.Subscript)):
+        return False
+    return _OF_TRAINER.search(last_identifier(place.value) or "") is not None
 
 
 def _report(value: ast.Constant, context: Context) -> None:
