@@ -312,7 +312,11 @@ def test_messages_of_a_report_stay_small(client: LspClient, project: Path) -> No
 def test_memory_for_ten_thousand_files(tmp_path: Path) -> None:
     """24 MB were measured."""
     folder = tmp_path / "project"
-    text = TEXT + f"def f(x):\n    {CALL}()\n    return x.cuda().half()\n" + "# why, or what for\n" * 40
+    text = (
+        TEXT
+        + f"def f(x):\n    {CALL}()\n    return x.cuda().half()\n"
+        + "# why, or what for\n" * 40
+    )
     for number in range(10_000):
         package = folder / f"package_{number % 100}"
         package.mkdir(parents=True, exist_ok=True)

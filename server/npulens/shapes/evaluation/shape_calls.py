@@ -9,7 +9,13 @@ from npulens.shapes.evaluation.builtins import BUILTINS
 from npulens.shapes.evaluation.callee_symbols import names_in, renamed, renaming
 from npulens.shapes.evaluation.callers import named_parameters
 from npulens.shapes.evaluation.indexing import entry_of
-from npulens.shapes.evaluation.kept_values import fields_of, kept_by, kept_by_meter
+from npulens.shapes.evaluation.kept_values import (
+    UPDATING,
+    fields_of,
+    kept_by,
+    kept_by_meter,
+    kept_elsewhere,
+)
 from npulens.shapes.evaluation.layer_arguments import assigned_attributes
 from npulens.shapes.evaluation.shape_frames import KEEPING, MAX_CALLS, MAX_DEPTH, PassedArguments
 from npulens.shapes.evaluation.shape_libraries import Libraries
@@ -34,6 +40,7 @@ from npulens.shapes.values.shape_values import (
     Items,
     Layer,
     Layers,
+    Meter,
     Number,
     Size,
     Table,
@@ -165,6 +172,10 @@ class Calls(Libraries):
             result = self._own(node, method)
             self._keep(node, callee, method)
             return result
+        if isinstance(value, Meter):
+            self._keep(node, callee, value)
+            self.applied(node, "")
+            return UNKNOWN
         if value is UNKNOWN and callee.attr == "tolist" and self._is_in_module():
             return self._of_tensor(node, callee, LIKELY)
         return self._of_something(node, callee, value)
@@ -181,12 +192,14 @@ class Calls(Libraries):
         if callee.attr in TENSOR_METHODS and (value is UNKNOWN or isinstance(value, Items)):
             on_host = isinstance(value, Items) and is_on_host(value.each)
             return self._of_tensor(node, callee, Tensor(on_host=on_host, is_sure=False))
-        if value is UNKNOWN and callee.attr == "update":
+        if value is UNKNOWN and callee.attr == UPDATING:
             self._keep(node, callee, None)
         self.applied(node, "")
         return _OF_MODEL.get(callee.attr, UNKNOWN)
 
-    def _keep(self, node: ast.Call, callee: ast.Attribute, method: FunctionHere | None) -> None:
+    def _keep(
+        self, node: ast.Call, callee: ast.Attribute, method: FunctionHere | Meter | None
+    ) -> None:
         """Note the tensors that an instance keeps; without its method that is very likely."""
         owner = dotted_name(callee.value)
         if owner is None or not (node.args or node.keywords):
@@ -194,6 +207,8 @@ class Calls(Libraries):
         given = self.applied(node, "")
         if method is None:
             kept = kept_by_meter(given.first) if given.arguments else {}
+        elif isinstance(method, Meter):
+            kept = kept_elsewhere(method.keeper, callee.attr, given.arguments, given.keywords)
         else:
             places = dict(zip(named_parameters(method), given.arguments, strict=False))
             kept = kept_by(method, {**places, **given.keywords})

@@ -49,6 +49,7 @@ from npulens.shapes.values.shape_values import (
     Foreign,
     Layer,
     Layers,
+    Meter,
     Tensor,
     Value,
     may_be_on_device,
@@ -134,7 +135,7 @@ class Session:
         operators: What has shapes that depend on data, by qualified name.
         methods: The same for methods of tensors, by their name.
         recorder: Where findings go.
-        elsewhere: The functions of other modules.
+        elsewhere: Functions and classes of other modules.
         check_cancelled: Called for each function; what it raises ends the evaluation.
         names_host: The module names the device of the host.
         conditions: What is known for conditions.
@@ -327,6 +328,11 @@ class Frame:
             found = qualified_names(node, self.function.scope)
             self.session.names[key] = found[0] if found else ""
         return self.session.names[key]
+
+    def kept(self, name: str) -> Value:
+        """An instance of a class of another module that keeps what its methods are given."""
+        keeper = self.session.elsewhere.keepers.find(name)
+        return UNKNOWN if keeper is None else Meter(keeper)
 
     def made_by_module(self, node: ast.expr) -> str:
         """The layer of PyTorch that a name of the module holds: `criterion = nn.MSELoss()`."""
@@ -541,7 +547,7 @@ class Frame:
         if name == "torch.nn.Parameter":
             return Tensor()
         if not name.startswith("torch.nn."):
-            return UNKNOWN
+            return self.kept(name)
         if name == "torch.nn.Sequential":
             parts = [self._constructed(each, method) for each in node.args]
             are_spread = any(isinstance(each, ast.Starred) for each in node.args)

@@ -119,8 +119,8 @@ class Libraries(Indexing):
             return ARRAY
         if name.startswith("torch.distributed."):
             self._exchanged(node)
-        returned = self.session.elsewhere.find(name)
-        return UNKNOWN if returned is None else self._returned(node, call, returned)
+        returned = self.session.elsewhere.returned.find(name)
+        return self.kept(name) if returned is None else self._returned(node, call, returned)
 
     def _exchanged(self, node: ast.Call) -> None:
         """What other processes send replaces what tensors were made of."""
