@@ -265,6 +265,66 @@ CASES: dict[str, tuple[str, list[str], list[str]]] = {
         [],
         ['self.log["loss"].item()'],
     ),
+    "types from before 0.4, which say where a tensor is": (
+        """
+        def told(model, batch, images):
+            out = model(batch.cuda()).sigmoid()
+            host = out.type(torch.FloatTensor)
+            back = host.type(torch.cuda.FloatTensor)
+            early = images.type(torch.FloatTensor)
+            print(host, early)
+            return float(back.mean()), float(early.mean())
+        """,
+        ["out.type(torch.FloatTensor)", "float(back.mean())"],
+        [],
+    ),
+    "parts of a batch that are moved": (
+        """
+        def told(model, loader, device, kinds):
+            for index, (x, y) in enumerate(loader):
+                y = y.to(device)
+                print(y.tolist(), index)
+            for model in kinds:
+                model = model.to(device)
+                print(model)
+        """,
+        [],
+        ["y.tolist()"],
+    ),
+    "what a constructor makes on the device": (
+        """
+        class Agent:
+            def __init__(self, device, start):
+                self.weight = torch.tensor(start).to(device)
+                self.bound = torch.zeros(1, device=device)
+                self.kept = torch.zeros(1)
+
+            def act(self):
+                print(f"{self.weight} {self.kept}")
+                return self.bound if self.bound > 1 else None
+        """,
+        ["self.weight", "self.bound > 1"],
+        [],
+    ),
+    "copies of what another method shows to be a module": (
+        """
+        class Learner:
+            def __init__(self, make):
+                self.actor = make()
+                self.optimizer = torch.optim.Adam(self.actor.parameters())
+
+            def policy(self, on_device):
+                copied = copy.deepcopy(self.actor)
+                return copied.cuda() if on_device else copied.cpu()
+
+            def host(self):
+                other = copy.deepcopy(self.actor)
+                other.cpu()
+                return self.actor.cpu(), other
+        """,
+        [],
+        [],
+    ),
 }
 
 

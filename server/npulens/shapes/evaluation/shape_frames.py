@@ -24,6 +24,7 @@ from npulens.shapes.evaluation.layer_arguments import (
     argument,
     assigned_attributes,
     is_number,
+    is_sent,
     keeps_lengths,
     layer_by_default,
     names_bound_after,
@@ -343,6 +344,17 @@ class Frame:
             self.session.names[key] = _layer(name)
         return self.session.names[key]
 
+    def is_module(self, node: ast.expr) -> bool:
+        """Whether the function shows that a name is a module, or the class that an attribute is."""
+        named = dotted_name(node)
+        written = "" if named is None else ".".join((named.root, *named.path))
+        if written in self.modules:
+            return True
+        owner = self.function.owner
+        if owner is None or named is None or named.root != self.receiver or len(named.path) != 1:
+            return False
+        return written in _modules_of(owner.node)
+
     def answer(self, test: ast.expr) -> Answer:
         """What a part of a condition comes to on an NPU, whatever the data."""
         answers = self.session.answers
@@ -451,12 +463,24 @@ class Frame:
             return None
         value = known[attribute]
         found = Tensor() if value is None else self._constructed(value, method, left)
+        if found is UNKNOWN and value is not None and is_sent(value):
+            return self._sent_at_start(value, method)
         if found is UNKNOWN and value is not None and _is_read(value):
             return self._read_and_kept(method, attribute)
         made = tensors_made(method.node).get(attribute)
         if found == Tensor() and made is not None:
             return Tensor(self._shape_made(made, method))
         return found
+
+    def _sent_at_start(self, node: ast.expr, method: FunctionHere) -> Value:
+        """A tensor that a constructor makes on the device: `torch.zeros(1).to(device)`."""
+        session = replace(self.session, recorder=Recorder(notes_names=False), active=[], steps=0)
+        frame = type(self)(session, method, {}, frozenset())
+        try:
+            value = frame.read(node)
+        except ExhaustedError:
+            return UNKNOWN
+        return Tensor(kind=value.kind) if on_device(value) else UNKNOWN
 
     def _read_and_kept(self, method: FunctionHere, attribute: str) -> Value:
         """What a constructor reads from values and keeps, such as the lengths to split into."""
@@ -671,6 +695,13 @@ def _attributes(method: Function) -> dict[str, ast.expr | None]:
             if registered:
                 found.setdefault(registered, None)
     return found
+
+
+@once_by_node
+def _modules_of(node: ast.ClassDef) -> frozenset[str]:
+    """The attributes that some method of a class shows to be modules: `self.net.parameters()`."""
+    methods = (method for method in node.body if isinstance(method, Function))
+    return frozenset().union(*(known_names(method).modules for method in methods))
 
 
 @once_by_node

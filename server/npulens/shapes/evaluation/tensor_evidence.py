@@ -165,6 +165,30 @@ def known_names(node: ast.AST) -> Known:
     return Known(known, frozenset(arrays), _written(modules), _written(scalars), to_device, terms)
 
 
+@once_by_node
+def unpacked_names(node: ast.AST) -> frozenset[str]:
+    """Names that loops unpack, and those that `x, y = batch` does: `for x, y in loader`."""
+    found: set[str] = set()
+    for part in inner_nodes(node):
+        targets: list[ast.expr] = []
+        if isinstance(part, (ast.For, ast.AsyncFor, ast.comprehension)):
+            targets = [elements_bound(part)]
+        elif isinstance(part, ast.Assign) and isinstance(part.value, ast.Name):
+            targets = part.targets
+        for target in targets:
+            if isinstance(target, (ast.Tuple, ast.List)):
+                found.update(each.id for each in nodes_below(target) if isinstance(each, ast.Name))
+    return frozenset(found)
+
+
+def elements_bound(loop: ast.For | ast.AsyncFor | ast.comprehension) -> ast.expr:
+    """What a loop binds, without the number that `enumerate` counts."""
+    match loop.iter, loop.target:
+        case ast.Call(ast.Name("enumerate")), ast.Tuple([_, element]):
+            return element
+    return loop.target
+
+
 def _leave_out_own(
     found: dict[ast.AST, Name], own: Iterable[tuple[Comprehension | ast.Lambda, frozenset[str]]]
 ) -> None:

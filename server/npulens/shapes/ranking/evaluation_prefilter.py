@@ -35,7 +35,7 @@ _WORDS = (
     *("assert_close", "DataLoader(", "DataCollator", "pad_sequence(", "print(", " bool(", "(bool("),
     *("float(torch.", "int(torch.", "int(t)", "timestep[0]", "multi_apply(", "math.sqrt("),
     *("linspace(", ".data[0]", "add_scalar", "add_histogram(", "set_postfix(", "wandb.log("),
-    *("log_value(", "log_scalar(", "log_metric", "mask]", "valid]"),
+    *("log_value(", "log_scalar(", "log_metric", "mask]", "valid]", ".type(torch."),
 )
 """Of these one alone makes a function worth reading."""
 _COUNT = (
