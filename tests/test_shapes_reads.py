@@ -325,6 +325,44 @@ CASES: dict[str, tuple[str, list[str], list[str]]] = {
         [],
         [],
     ),
+    "what another method has read and keeps": (
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.longest = None
+                self.places, self.twice = 0, 0
+
+            def measure(self, lengths: torch.Tensor, size):
+                self.longest = lengths.max().item()
+                self.inside = lengths > 3
+                self.places = int(size)
+                self.twice = int(lengths.sum())
+                self.twice += 1
+
+            def forward(self, x):
+                rows = x[: self.longest] + x[: self.places] + x[: self.twice]
+                return rows, x[self.inside]
+        """,
+        ["lengths.max().item()", "int(lengths.sum())", "x[: self.longest]", "x[self.inside]"],
+        [],
+    ),
+    "attributes that a constructor annotates": (
+        """
+        class Parts:
+            def __init__(self):
+                self.parts: list[torch.Tensor] = []
+                self.table: torch.Tensor = None
+                self.names: list[str] = []
+
+            def told(self):
+                for part in self.parts:
+                    print(part.to("cpu"), self.names)
+                return int(self.table[0])
+        """,
+        ['part.to("cpu")', "int(self.table[0])"],
+        [],
+    ),
 }
 
 

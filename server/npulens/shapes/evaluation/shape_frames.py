@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -51,6 +52,7 @@ from npulens.shapes.values.shape_values import (
     Layer,
     Layers,
     Meter,
+    Number,
     Tensor,
     Value,
     may_be_on_device,
@@ -353,6 +355,7 @@ class Frame:
         owner = self.function.owner
         if owner is None or named is None or named.root != self.receiver or len(named.path) != 1:
             return False
+        self.session.visited += (method.node for method in owner.methods.values())
         return written in _modules_of(owner.node)
 
     def answer(self, test: ast.expr) -> Answer:
@@ -396,8 +399,32 @@ class Frame:
                 if method is not None:
                     found = self._assigned_in(method, attribute)
                     if found is not None:
-                        return found
-        return UNKNOWN
+                        is_first = found is UNKNOWN or isinstance(found, Number)
+                        return (
+                            self._assigned_later(lineage, attribute, found) if is_first else found
+                        )
+        return self._assigned_later(lineage, attribute, UNKNOWN)
+
+    def _assigned_later(
+        self, lineage: Sequence[ClassHere], attribute: str, at_first: Value
+    ) -> Value:
+        """What the only method besides constructors that assigns an attribute has read for it."""
+        assigning = [
+            (method, value)
+            for each in lineage
+            for name, method in each.methods.items()
+            if name not in CONSTRUCTORS
+            if attribute in (stored := _stored(method.node))
+            for value in [stored[attribute]]
+        ]
+        if len(assigning) != 1:
+            return at_first
+        [(method, value)] = assigning
+        if value is None or not (_is_read(value) or isinstance(value, ast.Compare)):
+            return at_first
+        self.session.visited.append(method.node)
+        found = self._read_and_kept(method, attribute)
+        return at_first if found is UNKNOWN else found
 
     def is_given_parameter(self, node: ast.Call) -> bool:
         """Whether a parameter of the function is passed to a call as it is."""
@@ -465,6 +492,8 @@ class Frame:
         found = Tensor() if value is None else self._constructed(value, method, left)
         if found is UNKNOWN and value is not None and is_sent(value):
             return self._sent_at_start(value, method)
+        if found is UNKNOWN:
+            found = annotated(_annotations(method.node).get(attribute))
         if found is UNKNOWN and value is not None and _is_read(value):
             return self._read_and_kept(method, attribute)
         made = tensors_made(method.node).get(attribute)
@@ -483,12 +512,14 @@ class Frame:
         return Tensor(kind=value.kind) if on_device(value) else UNKNOWN
 
     def _read_and_kept(self, method: FunctionHere, attribute: str) -> Value:
-        """What a constructor reads from values and keeps, such as the lengths to split into."""
+        """What a method reads from values and keeps, as lengths to split into are, or a mask."""
         recorder = Recorder(notes_names=False)
         session = replace(self.session, recorder=recorder, active=[method.node], steps=0)
         frame = type(self)(session, method, dict(parameters(method.node, False)), frozenset())
         frame.run()
         value = frame.names.get(f"{method.receiver}.{attribute}", UNKNOWN)
+        if on_device(value) and value.kind == "bool":
+            return Tensor(kind="bool")
         sources = sources_of(value)
         events = recorder.events
         if not sources or not all(each in events and events[each].is_sure for each in sources):
@@ -698,6 +729,18 @@ def _attributes(method: Function) -> dict[str, ast.expr | None]:
 
 
 @once_by_node
+def _annotations(method: Function) -> dict[str, ast.expr]:
+    """What a method says that attributes of `self` are: `self.parts: list[Tensor] = []`."""
+    receiver = _first_parameter(method)
+    found: dict[str, ast.expr] = {}
+    for node in inner_nodes(method):
+        match node:
+            case ast.AnnAssign(ast.Attribute(ast.Name(name), attribute), annotation):
+                found.update({attribute: annotation} if name == receiver else {})
+    return found
+
+
+@once_by_node
 def _modules_of(node: ast.ClassDef) -> frozenset[str]:
     """The attributes that some method of a class shows to be modules: `self.net.parameters()`."""
     methods = (method for method in node.body if isinstance(method, Function))
@@ -719,8 +762,30 @@ def _moved_to_host(method: Function) -> frozenset[str]:
 
 
 def _is_read(node: ast.expr) -> bool:
-    """`x.tolist()`."""
-    return isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "tolist"
+    """`x.tolist()`, `x.item()`, `int(x)`."""
+    if not isinstance(node, ast.Call):
+        return False
+    return getattr(node.func, "attr", "") in ("tolist", "item") or is_int(node)
+
+
+def is_int(node: ast.Call) -> bool:
+    """`int(x)`."""
+    return isinstance(node.func, ast.Name) and node.func.id == "int"
+
+
+@once_by_node
+def _stored(method: Function) -> dict[str, ast.expr | None]:
+    """What a method assigns to attributes of `self`; `None` where that is more than one thing."""
+    receiver = _first_parameter(method)
+    found: dict[str, ast.expr | None] = {}
+    counts: Counter[str] = Counter()
+    for node in inner_nodes(method):
+        match node:
+            case ast.Assign([ast.Attribute(ast.Name(name), attribute)], value) if name == receiver:
+                found[attribute] = value
+            case ast.Attribute(ast.Name(name), attribute, ast.Store()) if name == receiver:
+                counts[attribute] += 1
+    return {name: found.get(name) if count == 1 else None for name, count in counts.items()}
 
 
 def _first_parameter(method: Function) -> str | None:
