@@ -6,6 +6,7 @@ import re
 from npulens.catalog.messages import message
 from npulens.checks.arguments import is_spread
 from npulens.graphs.definitions import ClassHere, FunctionHere
+from npulens.graphs.interfaces import OF_MODULES
 from npulens.shapes.evaluation.builtins import BUILTINS
 from npulens.shapes.evaluation.callee_symbols import names_in, renamed, renaming
 from npulens.shapes.evaluation.callers import named_parameters
@@ -21,7 +22,6 @@ from npulens.shapes.evaluation.layer_arguments import assigned_attributes
 from npulens.shapes.evaluation.shape_frames import KEEPING, MAX_CALLS, MAX_DEPTH, PassedArguments
 from npulens.shapes.evaluation.shape_libraries import Libraries
 from npulens.shapes.evaluation.tensor_evidence import (
-    OF_MODULES,
     TENSOR_METHODS,
     unpacked_names,
 )
@@ -195,7 +195,7 @@ class Calls(Libraries):
         if callee.attr == "type" and value is UNKNOWN and len(node.args) == 1:
             call = self.applied(node, "")
             place = _place_of_type(call.first)
-            return UNKNOWN if place is None else Tensor(on_host=place)
+            return Tensor() if place is False else UNKNOWN
         if callee.attr == "to" and value is UNKNOWN and self._is_unpacked(callee.value):
             self.applied(node, "")
             return LIKELY

@@ -18,7 +18,7 @@ from npulens.graphs.definitions import (
     stored_attributes,
     stored_by,
 )
-from npulens.graphs.interfaces import CONSTRUCTORS
+from npulens.graphs.interfaces import CONSTRUCTORS, modules_of
 from npulens.shapes.evaluation.callee_symbols import renamed
 from npulens.shapes.evaluation.elsewhere import Elsewhere
 from npulens.shapes.evaluation.layer_arguments import (
@@ -355,8 +355,7 @@ class Frame:
         owner = self.function.owner
         if owner is None or named is None or named.root != self.receiver or len(named.path) != 1:
             return False
-        self.session.visited += (method.node for method in owner.methods.values())
-        return written in _modules_of(owner.node)
+        return named.path[0] in modules_of(owner.node)
 
     def answer(self, test: ast.expr) -> Answer:
         """What a part of a condition comes to on an NPU, whatever the data."""
@@ -738,13 +737,6 @@ def _annotations(method: Function) -> dict[str, ast.expr]:
             case ast.AnnAssign(ast.Attribute(ast.Name(name), attribute), annotation):
                 found.update({attribute: annotation} if name == receiver else {})
     return found
-
-
-@once_by_node
-def _modules_of(node: ast.ClassDef) -> frozenset[str]:
-    """The attributes that some method of a class shows to be modules: `self.net.parameters()`."""
-    methods = (method for method in node.body if isinstance(method, Function))
-    return frozenset().union(*(known_names(method).modules for method in methods))
 
 
 @once_by_node

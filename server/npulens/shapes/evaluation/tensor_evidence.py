@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from npulens.graphs.interfaces import OF_MODULES
 from npulens.shapes.values.shape_values import (
     CONSTANT,
     FOREIGN,
@@ -44,11 +45,6 @@ _OF_PYTORCH = frozenset({"torch", "nn", "F"})
 _ASKING = frozenset({"isscalar", "ndim", "shape", "size", "iterable", "issubdtype"})
 """Functions of NumPy that are given anything."""
 KINDS = {"BoolTensor": "bool", "LongTensor": "int", "IntTensor": "int", "FloatTensor": "float"}
-OF_MODULES = frozenset(
-    {"parameters", "named_parameters", "state_dict", "load_state_dict", "modules", "named_modules"}
-    | {"train", "eval"}
-)
-"""Attributes that tensors lack, though some of the others are theirs too."""
 _TELLING = {
     **dict.fromkeys(OF_MODULES, "module"),
     **dict.fromkeys(_OF_ARRAYS, "array"),
