@@ -363,6 +363,18 @@ CASES: dict[str, tuple[str, list[str], list[str]]] = {
         ['part.to("cpu")', "int(self.table[0])"],
         [],
     ),
+    "what is made a tensor unless it is one": (
+        """
+        def told(x, y):
+            if not isinstance(x, torch.Tensor):
+                x = torch.from_numpy(x)
+            if not isinstance(y, torch.Tensor):
+                return None
+            return x.max().item(), float(torch.from_numpy(y).mean())
+        """,
+        [],
+        ["x.max().item()"],
+    ),
 }
 
 
