@@ -177,3 +177,43 @@ def test_parameters_made_of_each_other_keep_once_what_they_rest_on() -> None:
         tracemalloc.stop()
     assert [each.hotspot.symbol for each in report.ranked] == ["x[self.p20 > 0]"]
     assert most < 8_000_000
+
+
+LENGTHS = """
+    import copy
+    import torch
+
+    class Cutter:
+        def __init__(self, net):
+            self.net = net
+            self.longest = None
+
+        def measure(self, x: torch.Tensor):
+            n = x.sum()
+            self.longest = int(n)
+            self.net.parameters()
+
+        def cut(self, x: torch.Tensor):
+            return x[: self.longest], self.net.cpu()
+"""
+EDITS = [
+    ("x.sum()", "x.shape[0]"),
+    ("int(n)", "x.shape[0]"),
+    ("int(n)", "int(n)\n        self.longest = 3"),
+    ("self.net.parameters()", "self.net.forward()"),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), EDITS)
+def test_what_methods_read_and_keep_follows_what_is_typed(before: str, after: str) -> None:
+    source = code(LENGTHS)
+    changed = source.replace(before, after, 1)
+    cache = StatementCache()
+    found = []
+    for text in (source, changed, source):
+        document = Document("m.py", text)
+        analyze(document, CATALOGUE, Target(), cache)
+        found.append([each.hotspot.symbol for each in analyze_shapes(document, CATALOGUE).ranked])
+        expected = analyze(document, CATALOGUE, Target(), StatementCache())
+        assert analyze(document, CATALOGUE, Target(), cache) == expected
+    assert found[0] == found[2] != found[1]

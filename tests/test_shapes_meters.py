@@ -1,10 +1,13 @@
 """What meters, sums over an epoch and metrics hold, which is read where it is written."""
 
+from pathlib import Path
+
 import pytest
 
 from helpers import CATALOGUE, code
 from npulens.analysis import analyze_shapes
 from npulens.text.document import Document
+from test_shapes_elsewhere import project, told
 
 METER = """
         import torch
@@ -136,3 +139,71 @@ def test_what_is_moved_and_reduced_is_a_tensor() -> None:
 
 def test_quantities_with_units_are_none() -> None:
     assert ("float(values[0])", True) not in _found(METRICS.format('"metres"'))
+
+
+METERS = """
+class Sum:
+    def __init__(self):
+        self.total = 0
+
+    def update(self, value, count=1):
+        self.total += value.detach() * count
+        self.count = count
+        self.mean = self.total / count
+
+
+class Reader(object):
+    def update(self, value):
+        if hasattr(value, "item"):
+            value = value.item()
+        self.mean = value
+
+
+class Totals:
+    def add(self, name, amount):
+        self.amount += amount
+
+
+class Log:
+    def update(self, **values):
+        for name, value in values.items():
+            self.sums[name] += value.item()
+"""
+IMPORTING = """
+import torch
+import torch.nn.functional as F
+from pack import meters
+from pack.meters import Log, Reader, Sum, Totals
+
+
+class Trainer:
+    def __init__(self, writer):
+        self.losses = Sum()
+        self.writer = writer
+
+    def train(self, model, loader):
+        meter = {made}
+        for x, y in loader:
+            loss = F.mse_loss(model(x.cuda()), y.cuda())
+            loss.backward()
+            {statement}
+"""
+MADE = [
+    ("Sum()", "meter.update(loss, 2); print(meter.mean, meter.count)", ["meter.mean"]),
+    ("meters.Sum()", "meter.update(value=loss); print(meter.total)", ["meter.total"]),
+    ("Sum()", "meter.update(2.0); print(meter.mean)", []),
+    ("None", "self.losses.update(loss); print(self.losses.mean)", ["self.losses.mean"]),
+    ("Reader()", "meter.update(loss); print(meter.mean, meter.avg)", []),
+    ("Totals()", "meter.add('loss', loss); print(meter.amount)", ["meter.amount"]),
+    ("Totals()", "meter.add(loss, 1); print(meter.amount)", []),
+    ("Log()", "meter.update(loss=loss); print(meter.avg)", []),
+]
+
+
+@pytest.mark.parametrize(("made", "statement", "expected"), MADE)
+def test_the_class_of_another_module_says_what_it_keeps(
+    tmp_path: Path, made: str, statement: str, expected: list[str]
+) -> None:
+    text = IMPORTING.format(made=made, statement=statement)
+    files = {"pack/__init__.py": "", "pack/meters.py": METERS, "train.py": text}
+    assert told(project(tmp_path / "project", files), "train.py") == expected

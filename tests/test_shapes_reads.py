@@ -265,6 +265,116 @@ CASES: dict[str, tuple[str, list[str], list[str]]] = {
         [],
         ['self.log["loss"].item()'],
     ),
+    "types from before 0.4, which say where a tensor is": (
+        """
+        def told(model, batch, images):
+            out = model(batch.cuda()).sigmoid()
+            host = out.type(torch.FloatTensor)
+            back = host.type(torch.cuda.FloatTensor)
+            early = images.type(torch.FloatTensor)
+            print(host, early)
+            return float(back.mean())
+        """,
+        ["out.type(torch.FloatTensor)", "float(back.mean())"],
+        [],
+    ),
+    "parts of a batch that are moved": (
+        """
+        def told(model, loader, device, kinds):
+            for index, (x, y) in enumerate(loader):
+                y = y.to(device)
+                print(y.tolist(), index)
+            for model in kinds:
+                model = model.to(device)
+                print(model)
+        """,
+        [],
+        ["y.tolist()"],
+    ),
+    "what a constructor makes on the device": (
+        """
+        class Agent:
+            def __init__(self, device, start):
+                self.weight = torch.tensor(start).to(device)
+                self.bound = torch.zeros(1, device=device)
+                self.kept = torch.zeros(1)
+
+            def act(self):
+                print(f"{self.weight} {self.kept}")
+                return self.bound if self.bound > 1 else None
+        """,
+        ["self.weight", "self.bound > 1"],
+        [],
+    ),
+    "copies of what another method shows to be a module": (
+        """
+        class Learner:
+            def __init__(self, make):
+                self.actor = make()
+                self.optimizer = torch.optim.Adam(self.actor.parameters())
+
+            def policy(self, on_device):
+                copied = copy.deepcopy(self.actor)
+                return copied.cuda() if on_device else copied.cpu()
+
+            def host(self):
+                other = copy.deepcopy(self.actor)
+                other.cpu()
+                return self.actor.cpu(), other
+        """,
+        [],
+        [],
+    ),
+    "what another method has read and keeps": (
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.longest = None
+                self.places, self.twice = 0, 0
+
+            def measure(self, lengths: torch.Tensor, size):
+                self.longest = lengths.max().item()
+                self.inside = lengths > 3
+                self.places = int(size)
+                self.twice = int(lengths.sum())
+                self.twice += 1
+
+            def forward(self, x):
+                rows = x[: self.longest] + x[: self.places] + x[: self.twice]
+                return rows, x[self.inside]
+        """,
+        ["lengths.max().item()", "int(lengths.sum())", "x[: self.longest]", "x[self.inside]"],
+        [],
+    ),
+    "attributes that a constructor annotates": (
+        """
+        class Parts:
+            def __init__(self):
+                self.parts: list[torch.Tensor] = []
+                self.table: torch.Tensor = None
+                self.names: list[str] = []
+
+            def told(self):
+                for part in self.parts:
+                    print(part.to("cpu"), self.names)
+                return int(self.table[0])
+        """,
+        ['part.to("cpu")', "int(self.table[0])"],
+        [],
+    ),
+    "what is made a tensor unless it is one": (
+        """
+        def told(x, y):
+            if not isinstance(x, torch.Tensor):
+                x = torch.from_numpy(x)
+            if not isinstance(y, torch.Tensor):
+                return None
+            return x.max().item(), float(torch.from_numpy(y).mean())
+        """,
+        [],
+        ["x.max().item()"],
+    ),
 }
 
 

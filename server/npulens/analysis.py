@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from npulens.catalog.model import Finding, MigrationStyle, Severity, Shim, Target
-from npulens.catalog.project_model import ProjectFacts, ReturnedShape
+from npulens.catalog.project_model import Keeper, ProjectFacts, ReturnedShape
 from npulens.catalog.rule_properties import Once
 from npulens.catalog.tables import Catalogue
 from npulens.checks.context import Context
@@ -55,6 +55,7 @@ from npulens.checks.whole_module import WholeModule
 from npulens.fixes.cell_edits import within_cells
 from npulens.fixes.edit_guard import EditGuard, all_expecting
 from npulens.fused.idioms import Idioms
+from npulens.shapes.evaluation.kept_values import keepers_in
 from npulens.shapes.ranking.findings import findings_of as shape_findings
 from npulens.shapes.ranking.hotspots import Hotspots, Ranked
 from npulens.syntax.bindings import walrus_lines
@@ -356,6 +357,11 @@ def analyze_returned_shapes(
     ):
         return {}
     return _hotspots(document, catalogue, Target(project=project)).returned(functions)
+
+
+def analyze_kept_arguments(text: str) -> list[Keeper]:
+    """What the classes of a text keep of what their methods are given."""
+    return list(keepers_in(text))
 
 
 def _hotspots(

@@ -69,6 +69,31 @@ class ReturnedShape(NamedTuple):
     unless: tuple[tuple[int, str], ...] = ()
 
 
+class KeptArguments(NamedTuple):
+    """What a method keeps of its arguments in attributes, as they are or added up.
+
+    Attributes:
+        method: Its name.
+        parameters: Those that can be given by place, without `self`.
+        kept: Attributes, each with the parameter that it rests on. What the method has read of a
+            tensor is none any more, so it is left out.
+    """
+
+    method: str
+    parameters: tuple[str, ...]
+    kept: tuple[tuple[str, str], ...]
+
+
+class Keeper(NamedTuple):
+    """A class that keeps something of what its methods are given, such as a meter of losses.
+
+    See `workspace/project/keepers.py`.
+    """
+
+    name: str
+    methods: tuple[KeptArguments, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class ExtensionFacts:
     """Extension modules of CUDA code: what the project builds, and what it takes from elsewhere.
@@ -154,6 +179,7 @@ class ModuleMembers:
             with the names.
         device_functions: Functions that say which device is used, and know the NPU.
         computations: Functions and classes that compute something with tensors.
+        keepers: Classes that keep what their methods are given.
     """
 
     returned_shapes: frozenset[tuple[str, str, ReturnedShape]] = frozenset()
@@ -162,6 +188,7 @@ class ModuleMembers:
     activations: frozenset[tuple[str, str, tuple[tuple[str, str], ...]]] = frozenset()
     device_functions: frozenset[tuple[str, str, bool]] = frozenset()
     computations: frozenset[tuple[str, str, Computation]] = frozenset()
+    keepers: frozenset[tuple[str, str, Keeper]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

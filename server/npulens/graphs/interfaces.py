@@ -15,10 +15,16 @@ from npulens.graphs.definitions import (
     inner_statements,
     stored_by,
 )
+from npulens.syntax.by_node import once_by_node
 from npulens.syntax.walking import inner_nodes
 
 CONSTRUCTORS = ("__init__", "_init_layers", "__post_init__")
 """Methods that are read for what attributes hold."""
+OF_MODULES = frozenset(
+    {"parameters", "named_parameters", "state_dict", "load_state_dict", "modules", "named_modules"}
+    | {"train", "eval"}
+)
+"""Attributes that modules have and tensors lack, though others are of both."""
 Interface = tuple[object, ...]
 FUNCTION: Interface = ("function",)
 """That of each function: those that were looked into are known as nodes."""
@@ -89,9 +95,25 @@ def _of_method(method: FunctionHere, names: frozenset[str]) -> Interface:
     return known[1]
 
 
+@once_by_node
+def modules_of(node: ast.ClassDef) -> frozenset[str]:
+    """The attributes that some method of a class shows to be modules: `self.net.parameters()`."""
+    shown = {
+        part.value.attr
+        for method in node.body
+        for part in inner_nodes(method)
+        if isinstance(part, ast.Attribute)
+        and part.attr in OF_MODULES
+        and isinstance(part.value, ast.Attribute)
+    }
+    return frozenset(shown)
+
+
 def _uses(node: ast.AST, names: frozenset[str]) -> Iterator[str]:
-    """Calls of methods, and methods that are passed on."""
+    """Calls of methods, methods that are passed on, and what shows modules."""
     for part in inner_nodes(node):
         called = part.func if isinstance(part, ast.Call) else part
+        if isinstance(part, ast.Attribute) and part.attr in OF_MODULES:
+            yield ast.dump(part)
         if isinstance(called, ast.Attribute) and called.attr in names:
             yield ast.dump(part)

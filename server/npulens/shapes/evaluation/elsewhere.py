@@ -1,12 +1,13 @@
-"""Functions of other modules whose results have shapes that depend on data.
+"""Functions of other modules whose results have shapes that depend on data, and classes there.
 
 What such a function returns is kept as plain data, without the places in its module, so that it
 can be passed from file to file and stays the same while that module is edited elsewhere.
 """
 
 import ast
+from typing import NamedTuple
 
-from npulens.catalog.project_model import ReturnedShape
+from npulens.catalog.project_model import Keeper, ReturnedShape
 from npulens.shapes.values.shape_values import UNKNOWN, Items, Number, Tensor, Value, items_of
 from npulens.shapes.values.symbolic_dims import NO_SOURCES, Dim, Shape, Sources
 from npulens.syntax.other_modules import OtherModules
@@ -14,8 +15,18 @@ from npulens.syntax.other_modules import OtherModules
 _DEEPEST = 2
 _MOST_PARTS = 16
 _NOTHING = ReturnedShape()
-Elsewhere = OtherModules[ReturnedShape]
-"""The functions that a module imports."""
+
+
+class Elsewhere(NamedTuple):
+    """What a module imports of others.
+
+    Attributes:
+        returned: Functions whose results have shapes that depend on data.
+        keepers: Classes that keep what their methods are given.
+    """
+
+    returned: OtherModules[ReturnedShape]
+    keepers: OtherModules[Keeper]
 
 
 def summary_of(value: Value, *, synchronizes: bool) -> ReturnedShape | None:

@@ -1,16 +1,23 @@
 """What an instance keeps of tensors that a method is given: `losses.update(loss, count)`."""
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from string import Formatter
 
-from npulens.graphs.definitions import FunctionHere, inner_statements
+from npulens.catalog.project_model import Keeper, KeptArguments
+from npulens.graphs.definitions import ClassHere, Definitions, FunctionHere, inner_statements
+from npulens.shapes.evaluation.callers import named_parameters
 from npulens.shapes.values.shape_values import LIKELY, Tensor, Value, may_be_on_device
+from npulens.syntax.bindings import bindings_of
+from npulens.syntax.parsing import tree_or_none
+from npulens.syntax.scopes import ModuleNames, ModuleScope
 from npulens.syntax.values import dotted_name
 
 _KEEPING = frozenset({"detach", "clone", "float", "double"})
 """Methods of tensors that return a tensor where the first one is."""
 _OF_METERS = ("val", "avg", "sum")
+UPDATING = "update"
+"""The method by which meters are given values, whatever their class."""
 
 
 def kept_by(method: FunctionHere, given: Mapping[str, Value]) -> dict[str, Tensor]:
@@ -35,6 +42,45 @@ def kept_by(method: FunctionHere, given: Mapping[str, Value]) -> dict[str, Tenso
                 _assign(target, _carried(value, held) or _carried(target, held), value, held)
     start = f"{method.receiver}."
     return {name.removeprefix(start): v for name, v in held.items() if name.startswith(start)}
+
+
+def keepers_in(text: str) -> Iterator[Keeper]:
+    """The classes of a text with what their methods keep of their arguments."""
+    tree = tree_or_none(text)
+    if tree is None:
+        return
+    definitions = Definitions()
+    definitions.add(tree.body, ModuleScope(ModuleNames([bindings_of(tree.body, [])]), 0))
+    for name, owner in definitions.classes.items():
+        methods = tuple(_kept_arguments(owner))
+        if methods:
+            yield Keeper(name, methods)
+
+
+def _kept_arguments(owner: ClassHere) -> Iterator[KeptArguments]:
+    for name, method in owner.methods.items():
+        if name.startswith("__"):
+            continue
+        given = [each.arg for each in method.parameters]
+        pairs = [(kept, each) for each in given for kept in kept_by(method, {each: LIKELY})]
+        if pairs or name == UPDATING:
+            yield KeptArguments(name, tuple(named_parameters(method)), tuple(pairs))
+
+
+def kept_elsewhere(
+    keeper: Keeper, method: str, arguments: Sequence[Value], keywords: Mapping[str, Value]
+) -> dict[str, Tensor]:
+    """The attributes that are tensors after a method of a class of another module was called."""
+    known = next((each for each in keeper.methods if each.method == method), None)
+    if known is None:
+        return {}
+    given = {**dict(zip(known.parameters, arguments, strict=False)), **keywords}
+    found: dict[str, Tensor] = {}
+    for attribute, parameter in known.kept:
+        value = given.get(parameter)
+        if value is not None and may_be_on_device(value):
+            found[attribute] = Tensor(is_sure=value.is_sure)
+    return found
 
 
 def kept_by_meter(value: Value) -> dict[str, Tensor]:

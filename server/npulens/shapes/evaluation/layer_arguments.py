@@ -138,6 +138,16 @@ def tensors_made(method: Function) -> dict[str, ast.expr]:
     }
 
 
+def is_sent(node: ast.expr) -> bool:
+    """Whether something is made on a device: `zeros(1).to(device)`, `zeros(1, device=device)`."""
+    match node:
+        case ast.Call(ast.Attribute(ast.Call(), "to" | "cuda" | "npu")):
+            return True
+        case ast.Call():
+            return any(keyword.arg == "device" for keyword in node.keywords)
+    return False
+
+
 def is_number(node: ast.expr) -> bool:
     """Whether what a constructor keeps is a number, or an argument as it was given."""
     match node:

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Collection, Iterable, Iterator
 
 from npulens.graphs.definitions import FunctionHere, inner_statements
+from npulens.shapes.evaluation.tensor_evidence import elements_bound
 from npulens.shapes.values.events import Event
 from npulens.shapes.values.shape_rules import BRANCH, HOST_READ, SIZE_FROM_DATA
 from npulens.syntax.walking import nodes_below
@@ -46,19 +47,11 @@ def reads_elements(
     ]
     if not read:
         return False
-    own = _names_in(_elements(loop))
+    own = _names_in(elements_bound(loop))
     for statement in inner_statements(loop.body):
         if isinstance(statement, ast.Assign) and not own.isdisjoint(_names_in(statement.value)):
             own |= _names_in(*statement.targets)
     return any(not own.isdisjoint(_names_in(node)) for node in read)
-
-
-def _elements(loop: ast.For | ast.AsyncFor) -> ast.expr:
-    """What a loop binds, without the number that `enumerate` counts."""
-    match loop.iter, loop.target:
-        case ast.Call(ast.Name("enumerate")), ast.Tuple([_, element]):
-            return element
-    return loop.target
 
 
 def _names_in(*nodes: ast.AST) -> set[str]:

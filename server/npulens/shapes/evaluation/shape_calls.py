@@ -1,19 +1,30 @@
 """Evaluates calls: operators of PyTorch, layers, methods, and functions of the same file."""
 
 import ast
+import re
 
 from npulens.catalog.messages import message
 from npulens.checks.arguments import is_spread
 from npulens.graphs.definitions import ClassHere, FunctionHere
+from npulens.graphs.interfaces import OF_MODULES
 from npulens.shapes.evaluation.builtins import BUILTINS
 from npulens.shapes.evaluation.callee_symbols import names_in, renamed, renaming
 from npulens.shapes.evaluation.callers import named_parameters
 from npulens.shapes.evaluation.indexing import entry_of
-from npulens.shapes.evaluation.kept_values import fields_of, kept_by, kept_by_meter
+from npulens.shapes.evaluation.kept_values import (
+    UPDATING,
+    fields_of,
+    kept_by,
+    kept_by_meter,
+    kept_elsewhere,
+)
 from npulens.shapes.evaluation.layer_arguments import assigned_attributes
 from npulens.shapes.evaluation.shape_frames import KEEPING, MAX_CALLS, MAX_DEPTH, PassedArguments
 from npulens.shapes.evaluation.shape_libraries import Libraries
-from npulens.shapes.evaluation.tensor_evidence import OF_MODULES, TENSOR_METHODS
+from npulens.shapes.evaluation.tensor_evidence import (
+    TENSOR_METHODS,
+    unpacked_names,
+)
 from npulens.shapes.operators.factories import NEW, is_host_device, kind_of_type, made
 from npulens.shapes.operators.layers import layer_result
 from npulens.shapes.operators.shape_operators import TRANSFERS
@@ -34,6 +45,7 @@ from npulens.shapes.values.shape_values import (
     Items,
     Layer,
     Layers,
+    Meter,
     Number,
     Size,
     Table,
@@ -72,10 +84,12 @@ _SHOWING = frozenset(
     | {"set_postfix", "log_value", "log_scalar", "log_metric", "log_metrics"}
 )
 """What writes values for TensorBoard, progress bars and their like, which reads tensors."""
+_TYPE = re.compile(r"torch\.(?:cuda\.)?[A-Z][a-z0-9]*Tensor")
+"""Types of tensors that say where these are."""
 _LOGGING = frozenset({"info", "warning", "error", "critical"})
 _WRITING = _SHOWING | _LOGGING | {"format", "log", "decode", "batch_decode"}
 """Names of all methods that may write what they are given."""
-_PRINT_COST = 35
+_PRINT_COST, _MOVE_COST = 35, 40
 _RECORDERS = frozenset(
     {"wandb.log", "swanlab.log", "mlflow.log_metric", "mlflow.log_metrics"}
     | {"tensorboard_logger.log_value"}
@@ -140,6 +154,9 @@ class Calls(Libraries):
         self.behind = None if callee.attr in OF_MODULES else callee.value
         value = self.read(callee.value)
         self.behind = node if is_behind else None
+        if callee.attr in KEEPING and value in (UNKNOWN, LIKELY) and self.is_module(callee.value):
+            self.applied(node, "")
+            return UNKNOWN  # the module itself
         shown = _shown_tensor(value, callee.attr)
         if shown is not None:
             result = self._of_tensor(node, callee, shown)
@@ -161,9 +178,9 @@ class Calls(Libraries):
             if kept is not UNKNOWN:
                 return kept
         method = self._method_of(getattr(value, "definition", None), callee.attr)
-        if method is not None:
-            result = self._own(node, method)
-            self._keep(node, callee, method)
+        if method is not None or isinstance(value, Meter):
+            result = UNKNOWN if method is None else self._own(node, method)
+            self._keep(node, callee, value if isinstance(value, Meter) else method)
             return result
         if value is UNKNOWN and callee.attr == "tolist" and self._is_in_module():
             return self._of_tensor(node, callee, LIKELY)
@@ -175,25 +192,33 @@ class Calls(Libraries):
 
     def _of_something(self, node: ast.Call, callee: ast.Attribute, value: Value) -> Value:
         """What a method returns of something that nobody knows."""
-        if callee.attr in KEEPING and self._is_module(callee.value):
+        if callee.attr == "type" and value is UNKNOWN and len(node.args) == 1:
+            call = self.applied(node, "")
+            place = _place_of_type(call.first)
+            return Tensor() if place is False else UNKNOWN
+        if callee.attr == "to" and value is UNKNOWN and self._is_unpacked(callee.value):
             self.applied(node, "")
-            return UNKNOWN  # the module itself
+            return LIKELY
         if callee.attr in TENSOR_METHODS and (value is UNKNOWN or isinstance(value, Items)):
             on_host = isinstance(value, Items) and is_on_host(value.each)
             return self._of_tensor(node, callee, Tensor(on_host=on_host, is_sure=False))
-        if value is UNKNOWN and callee.attr == "update":
+        if value is UNKNOWN and callee.attr == UPDATING:
             self._keep(node, callee, None)
         self.applied(node, "")
         return _OF_MODEL.get(callee.attr, UNKNOWN)
 
-    def _keep(self, node: ast.Call, callee: ast.Attribute, method: FunctionHere | None) -> None:
+    def _keep(
+        self, node: ast.Call, callee: ast.Attribute, method: FunctionHere | Meter | None
+    ) -> None:
         """Note the tensors that an instance keeps; without its method that is very likely."""
         owner = dotted_name(callee.value)
+        given = self.applied(node, "")
         if owner is None or not (node.args or node.keywords):
             return
-        given = self.applied(node, "")
         if method is None:
             kept = kept_by_meter(given.first) if given.arguments else {}
+        elif isinstance(method, Meter):
+            kept = kept_elsewhere(method.keeper, callee.attr, given.arguments, given.keywords)
         else:
             places = dict(zip(named_parameters(method), given.arguments, strict=False))
             kept = kept_by(method, {**places, **given.keywords})
@@ -274,8 +299,22 @@ class Calls(Libraries):
                 return result_of(entry, call, frozenset())
             return self.source(node, entry.operator, call)
         if name == "type" and len(call.arguments) == 2:
-            return value._replace(kind=kind_of_type(call.arguments[1]))
+            return self._of_type(node, value, call.arguments[1])
         return self._operated(node, callee, value, call)
+
+    def _of_type(self, node: ast.Call, value: Tensor, given: Value) -> Tensor:
+        """`x.type(torch.FloatTensor)`: types of PyTorch from before 0.4 say where it is, too."""
+        place = _place_of_type(given)
+        if place and not value.on_host:
+            advice = message("shape.stay")
+            found = self.report(HOST_READ, node, advice, _MOVE_COST, is_sure=value.is_sure)
+            value = value._replace(copied=found)
+        on_host = value.on_host if place is None else place
+        return value._replace(kind=kind_of_type(given), on_host=on_host)
+
+    def _is_unpacked(self, node: ast.expr) -> bool:
+        """Whether something is a part of a batch: `y` of `for x, y in loader`."""
+        return isinstance(node, ast.Name) and node.id in unpacked_names(self.function.node)
 
     def _had_length(self, call: Applied) -> bool:
         """Whether a tensor was made before of a length that this one is expanded to."""
@@ -458,14 +497,9 @@ class Calls(Libraries):
             result = self._in_turn(node, value, call) if value.parts else layer_result(value, call)
             self.uses(sources_of(result), node)
             return result
-        if value is UNKNOWN and call.arguments and self._is_module(node.func):
+        if value is UNKNOWN and call.arguments and self.is_module(node.func):
             return LIKELY  # or several, or what has some
         return UNKNOWN
-
-    def _is_module(self, node: ast.expr) -> bool:
-        """Whether the function shows that a name is a module."""
-        named = dotted_name(node)
-        return named is not None and ".".join((named.root, *named.path)) in self.modules
 
     def _in_turn(self, node: ast.Call, layer: Layer, call: Applied) -> Value:
         """What the modules of a `Sequential` make of a tensor, some tensor if one is not known."""
@@ -526,6 +560,14 @@ def _shown_tensor(value: Value, method: str) -> Tensor | None:
     # No number of Python has these: another function has put something else there.
     is_shown = is_shown or (isinstance(value, Number) and method in ("item", "cpu", "backward"))
     return LIKELY if is_shown else None
+
+
+def _place_of_type(value: Value) -> bool | None:
+    """Whether tensors of a type are on the host: `torch.FloatTensor`, `torch.cuda.FloatTensor`."""
+    match value:
+        case Foreign(name) if _TYPE.fullmatch(name) is not None:
+            return ".cuda." not in name
+    return None
 
 
 def _is_format(callee: ast.Attribute) -> bool:

@@ -6,6 +6,7 @@ from typing import Any, TypeGuard
 
 from npulens.catalog.message_ids import MessageId
 from npulens.catalog.messages import message
+from npulens.graphs.interfaces import OF_MODULES
 from npulens.shapes.evaluation.decided_conditions import (
     checked_for_elements,
     checks_for_flash,
@@ -15,7 +16,6 @@ from npulens.shapes.evaluation.decided_conditions import (
 from npulens.shapes.evaluation.optional import checked_parameter, is_given
 from npulens.shapes.evaluation.shape_frames import MAX_STEPS, MAX_TOTAL, ExhaustedError, Frame
 from npulens.shapes.evaluation.tensor_evidence import (
-    OF_MODULES,
     Comprehension,
     computes_on,
     known_names,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -17,13 +18,14 @@ from npulens.graphs.definitions import (
     stored_attributes,
     stored_by,
 )
-from npulens.graphs.interfaces import CONSTRUCTORS
+from npulens.graphs.interfaces import CONSTRUCTORS, modules_of
 from npulens.shapes.evaluation.callee_symbols import renamed
 from npulens.shapes.evaluation.elsewhere import Elsewhere
 from npulens.shapes.evaluation.layer_arguments import (
     argument,
     assigned_attributes,
     is_number,
+    is_sent,
     keeps_lengths,
     layer_by_default,
     names_bound_after,
@@ -49,6 +51,8 @@ from npulens.shapes.values.shape_values import (
     Foreign,
     Layer,
     Layers,
+    Meter,
+    Number,
     Tensor,
     Value,
     may_be_on_device,
@@ -134,7 +138,7 @@ class Session:
         operators: What has shapes that depend on data, by qualified name.
         methods: The same for methods of tensors, by their name.
         recorder: Where findings go.
-        elsewhere: The functions of other modules.
+        elsewhere: Functions and classes of other modules.
         check_cancelled: Called for each function; what it raises ends the evaluation.
         names_host: The module names the device of the host.
         conditions: What is known for conditions.
@@ -328,6 +332,11 @@ class Frame:
             self.session.names[key] = found[0] if found else ""
         return self.session.names[key]
 
+    def kept(self, name: str) -> Value:
+        """An instance of a class of another module that keeps what its methods are given."""
+        keeper = self.session.elsewhere.keepers.find(name)
+        return UNKNOWN if keeper is None else Meter(keeper)
+
     def made_by_module(self, node: ast.expr) -> str:
         """The layer of PyTorch that a name of the module holds: `criterion = nn.MSELoss()`."""
         key = (self.module, Name(f"{getattr(node, 'id', '')}()"))
@@ -336,6 +345,17 @@ class Frame:
             name = made[0].name if len(made) == 1 and isinstance(made[0], Instance) else ""
             self.session.names[key] = _layer(name)
         return self.session.names[key]
+
+    def is_module(self, node: ast.expr) -> bool:
+        """Whether the function shows that a name is a module, or the class that an attribute is."""
+        named = dotted_name(node)
+        written = "" if named is None else ".".join((named.root, *named.path))
+        if written in self.modules:
+            return True
+        owner = self.function.owner
+        if owner is None or named is None or named.root != self.receiver or len(named.path) != 1:
+            return False
+        return named.path[0] in modules_of(owner.node)
 
     def answer(self, test: ast.expr) -> Answer:
         """What a part of a condition comes to on an NPU, whatever the data."""
@@ -378,8 +398,32 @@ class Frame:
                 if method is not None:
                     found = self._assigned_in(method, attribute)
                     if found is not None:
-                        return found
-        return UNKNOWN
+                        is_first = found is UNKNOWN or isinstance(found, Number)
+                        return (
+                            self._assigned_later(lineage, attribute, found) if is_first else found
+                        )
+        return self._assigned_later(lineage, attribute, UNKNOWN)
+
+    def _assigned_later(
+        self, lineage: Sequence[ClassHere], attribute: str, at_first: Value
+    ) -> Value:
+        """What the only method besides constructors that assigns an attribute has read for it."""
+        assigning = [
+            (method, value)
+            for each in lineage
+            for name, method in each.methods.items()
+            if name not in CONSTRUCTORS
+            if attribute in (stored := _stored(method.node))
+            for value in [stored[attribute]]
+        ]
+        if len(assigning) != 1:
+            return at_first
+        [(method, value)] = assigning
+        if value is None or not (_is_read(value) or isinstance(value, ast.Compare)):
+            return at_first
+        self.session.visited.append(method.node)
+        found = self._read_and_kept(method, attribute)
+        return at_first if found is UNKNOWN else found
 
     def is_given_parameter(self, node: ast.Call) -> bool:
         """Whether a parameter of the function is passed to a call as it is."""
@@ -445,6 +489,10 @@ class Frame:
             return None
         value = known[attribute]
         found = Tensor() if value is None else self._constructed(value, method, left)
+        if found is UNKNOWN and value is not None and is_sent(value):
+            return self._sent_at_start(value, method)
+        if found is UNKNOWN:
+            found = annotated(_annotations(method.node).get(attribute))
         if found is UNKNOWN and value is not None and _is_read(value):
             return self._read_and_kept(method, attribute)
         made = tensors_made(method.node).get(attribute)
@@ -452,13 +500,25 @@ class Frame:
             return Tensor(self._shape_made(made, method))
         return found
 
+    def _sent_at_start(self, node: ast.expr, method: FunctionHere) -> Value:
+        """A tensor that a constructor makes on the device: `torch.zeros(1).to(device)`."""
+        session = replace(self.session, recorder=Recorder(notes_names=False), active=[], steps=0)
+        frame = type(self)(session, method, {}, frozenset())
+        try:
+            value = frame.read(node)
+        except ExhaustedError:
+            return UNKNOWN
+        return Tensor(kind=value.kind) if on_device(value) else UNKNOWN
+
     def _read_and_kept(self, method: FunctionHere, attribute: str) -> Value:
-        """What a constructor reads from values and keeps, such as the lengths to split into."""
+        """What a method reads from values and keeps, as lengths to split into are, or a mask."""
         recorder = Recorder(notes_names=False)
         session = replace(self.session, recorder=recorder, active=[method.node], steps=0)
         frame = type(self)(session, method, dict(parameters(method.node, False)), frozenset())
         frame.run()
         value = frame.names.get(f"{method.receiver}.{attribute}", UNKNOWN)
+        if on_device(value) and value.kind == "bool":
+            return Tensor(kind="bool")
         sources = sources_of(value)
         events = recorder.events
         if not sources or not all(each in events and events[each].is_sure for each in sources):
@@ -541,7 +601,7 @@ class Frame:
         if name == "torch.nn.Parameter":
             return Tensor()
         if not name.startswith("torch.nn."):
-            return UNKNOWN
+            return self.kept(name)
         if name == "torch.nn.Sequential":
             parts = [self._constructed(each, method) for each in node.args]
             are_spread = any(isinstance(each, ast.Starred) for each in node.args)
@@ -668,6 +728,18 @@ def _attributes(method: Function) -> dict[str, ast.expr | None]:
 
 
 @once_by_node
+def _annotations(method: Function) -> dict[str, ast.expr]:
+    """What a method says that attributes of `self` are: `self.parts: list[Tensor] = []`."""
+    receiver = _first_parameter(method)
+    found: dict[str, ast.expr] = {}
+    for node in inner_nodes(method):
+        match node:
+            case ast.AnnAssign(ast.Attribute(ast.Name(name), attribute), annotation):
+                found.update({attribute: annotation} if name == receiver else {})
+    return found
+
+
+@once_by_node
 def _moved_to_host(method: Function) -> frozenset[str]:
     """Attributes of `self` that a method moves to the host: `self.x = self.x.to("cpu")`."""
     found: set[str] = set()
@@ -682,8 +754,30 @@ def _moved_to_host(method: Function) -> frozenset[str]:
 
 
 def _is_read(node: ast.expr) -> bool:
-    """`x.tolist()`."""
-    return isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "tolist"
+    """`x.tolist()`, `x.item()`, `int(x)`."""
+    if not isinstance(node, ast.Call):
+        return False
+    return getattr(node.func, "attr", "") in ("tolist", "item") or is_int(node)
+
+
+def is_int(node: ast.Call) -> bool:
+    """`int(x)`."""
+    return isinstance(node.func, ast.Name) and node.func.id == "int"
+
+
+@once_by_node
+def _stored(method: Function) -> dict[str, ast.expr | None]:
+    """What a method assigns to attributes of `self`; `None` where that is more than one thing."""
+    receiver = _first_parameter(method)
+    found: dict[str, ast.expr | None] = {}
+    counts: Counter[str] = Counter()
+    for node in inner_nodes(method):
+        match node:
+            case ast.Assign([ast.Attribute(ast.Name(name), attribute)], value) if name == receiver:
+                found[attribute] = value
+            case ast.Attribute(ast.Name(name), attribute, ast.Store()) if name == receiver:
+                counts[attribute] += 1
+    return {name: found.get(name) if count == 1 else None for name, count in counts.items()}
 
 
 def _first_parameter(method: Function) -> str | None:

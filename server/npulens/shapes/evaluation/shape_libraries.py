@@ -108,7 +108,8 @@ class Libraries(Indexing):
             first, rest = call.first, list(call.arguments[1:])
             return self.run_closure(first, rest, {}) if isinstance(first, Closure) else UNKNOWN
         if name in _PASSING_ON:
-            return call.first
+            is_module = call.first is UNKNOWN and node.args and self.is_module(node.args[0])
+            return Layer("") if is_module else call.first
         if name == PAD:
             return self.operator(node, call)
         if name.startswith("einops.") or name == "torch.einsum":
@@ -119,8 +120,8 @@ class Libraries(Indexing):
             return ARRAY
         if name.startswith("torch.distributed."):
             self._exchanged(node)
-        returned = self.session.elsewhere.find(name)
-        return UNKNOWN if returned is None else self._returned(node, call, returned)
+        returned = self.session.elsewhere.returned.find(name)
+        return self.kept(name) if returned is None else self._returned(node, call, returned)
 
     def _exchanged(self, node: ast.Call) -> None:
         """What other processes send replaces what tensors were made of."""

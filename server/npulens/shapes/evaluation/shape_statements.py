@@ -49,6 +49,7 @@ from npulens.shapes.values.shape_values import (
     may_be_on_device,
     on_device,
     sources_of,
+    unsure,
 )
 from npulens.syntax.values import last_name
 from npulens.syntax.walking import nodes_below
@@ -192,6 +193,7 @@ class Statements(Binding):
         self.rare -= is_rare
         after, self.names = self.names, before
         self.names.update(dict.fromkeys(is_tensor, FOREIGN))
+        self.names.update(self._proven_otherwise(node.test))
         filled = element_tested(node.test)
         if isinstance(self.names.get(filled), Items):
             self.names[filled] = Items(NOTHING)
@@ -213,6 +215,16 @@ class Statements(Binding):
         if sources and first != second:
             self.control.append(sources)  # the rest is reached only where this one goes on
         return first or second
+
+    def _proven_otherwise(self, test: ast.expr) -> Names:
+        """What is a tensor where `not isinstance(x, torch.Tensor)` fails, very likely the device's.
+
+        Where it holds, something of the host is turned into one.
+        """
+        if not (isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)):
+            return {}
+        found = self.proven(test.operand)
+        return {name: unsure(v) for name, v in found.items() if self.names.get(name) is UNKNOWN}
 
     def _in_step(self) -> bool:
         return bool(self.around) and is_step(self.around[-1])

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from npulens.graphs.interfaces import OF_MODULES
 from npulens.shapes.values.shape_values import (
     CONSTANT,
     FOREIGN,
@@ -44,11 +45,6 @@ _OF_PYTORCH = frozenset({"torch", "nn", "F"})
 _ASKING = frozenset({"isscalar", "ndim", "shape", "size", "iterable", "issubdtype"})
 """Functions of NumPy that are given anything."""
 KINDS = {"BoolTensor": "bool", "LongTensor": "int", "IntTensor": "int", "FloatTensor": "float"}
-OF_MODULES = frozenset(
-    {"parameters", "named_parameters", "state_dict", "load_state_dict", "modules", "named_modules"}
-    | {"train", "eval"}
-)
-"""Attributes that tensors lack, though some of the others are theirs too."""
 _TELLING = {
     **dict.fromkeys(OF_MODULES, "module"),
     **dict.fromkeys(_OF_ARRAYS, "array"),
@@ -163,6 +159,30 @@ def known_names(node: ast.AST) -> Known:
     to_device = frozenset(sent) & known
     terms = _written(_terms(sums, scalars, numbers)) if sums and scalars else frozenset[str]()
     return Known(known, frozenset(arrays), _written(modules), _written(scalars), to_device, terms)
+
+
+@once_by_node
+def unpacked_names(node: ast.AST) -> frozenset[str]:
+    """Names that loops unpack, and those that `x, y = batch` does: `for x, y in loader`."""
+    found: set[str] = set()
+    for part in inner_nodes(node):
+        targets: list[ast.expr] = []
+        if isinstance(part, (ast.For, ast.AsyncFor, ast.comprehension)):
+            targets = [elements_bound(part)]
+        elif isinstance(part, ast.Assign) and isinstance(part.value, ast.Name):
+            targets = part.targets
+        for target in targets:
+            if isinstance(target, (ast.Tuple, ast.List)):
+                found.update(each.id for each in nodes_below(target) if isinstance(each, ast.Name))
+    return frozenset(found)
+
+
+def elements_bound(loop: ast.For | ast.AsyncFor | ast.comprehension) -> ast.expr:
+    """What a loop binds, without the number that `enumerate` counts."""
+    match loop.iter, loop.target:
+        case ast.Call(ast.Name("enumerate")), ast.Tuple([_, element]):
+            return element
+    return loop.target
 
 
 def _leave_out_own(

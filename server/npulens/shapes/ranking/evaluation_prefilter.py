@@ -35,7 +35,7 @@ _WORDS = (
     *("assert_close", "DataLoader(", "DataCollator", "pad_sequence(", "print(", " bool(", "(bool("),
     *("float(torch.", "int(torch.", "int(t)", "timestep[0]", "multi_apply(", "math.sqrt("),
     *("linspace(", ".data[0]", "add_scalar", "add_histogram(", "set_postfix(", "wandb.log("),
-    *("log_value(", "log_scalar(", "log_metric", "mask]", "valid]"),
+    *("log_value(", "log_scalar(", "log_metric", "mask]", "valid]", ".type(torch."),
 )
 """Of these one alone makes a function worth reading."""
 _COUNT = (
@@ -75,8 +75,15 @@ _COMPUTED = re.compile(r"(?:float|int)\(([^\n()]{1,80})\)")
 _NAMES = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?![\w.])")
 _BOUNDS = ("] > ", "] < ", "] >= ", "] <= ", "] == ", "] != ")
 _ELEMENT = re.compile(r"(?:if|elif|while|assert) .{0,120}\[[^\[\]]{1,60},[^\[\]]{1,60}\Z")
-_READ_AND_KEPT = re.compile(r"self\.(\w{1,60}) = [^\n]{1,200}\.tolist\(\)")
-_ATTRIBUTE_GIVEN = re.compile(r"split\([^\n()]{0,100}\bself\.(\w{1,60})")
+_READ_AND_KEPT = re.compile(
+    r"self\.(\w{1,60}) = "
+    r"(?:int\([^\n]{1,200}|[^\n]{1,200}\.(?:tolist|item)\(\)|[^\n]{0,80} [<>=!]=? )"
+)
+_ATTRIBUTE_GIVEN = re.compile(
+    r"(?:split|zeros|ones|full|empty|arange|rand|randn|repeat|expand)\([^\n()]{0,100}"
+    r"\bself\.(\w{1,60})"
+)
+_ATTRIBUTE_IN_BRACKETS = re.compile(r"[\[:] ?self\.(\w{1,60})[\],]")
 _LONGEST_FUNCTION = 20_000
 _MOST_LOOPS = 8
 _LOOP = re.compile(r"\n([ \t]*)(?:for|while|async for) ")
@@ -215,14 +222,14 @@ class Sources:
                     yield place
 
     def _split_as_kept(self) -> Iterator[int]:
-        """Where something is split into lengths that a constructor has read and keeps."""
-        if ".tolist(" not in self._text:
+        """Where something has lengths that a method has read and keeps, or such a mask."""
+        if "self." not in self._text:
             return
         kept = {found[1] for found in _READ_AND_KEPT.finditer(self._text)}
-        for place in self._words.places("split(") if kept else ():
-            given = _ATTRIBUTE_GIVEN.match(self._text, place)
-            if given is not None and given[1] in kept:
-                yield place
+        for use in (_ATTRIBUTE_GIVEN, _ATTRIBUTE_IN_BRACKETS) if kept else ():
+            for given in use.finditer(self._text):
+                if given[1] in kept:
+                    yield given.start()
 
     def _differentiated(self) -> Iterator[tuple[int, str]]:
         """The names that backward passes begin at, which are tensors, in order of place."""

@@ -32,6 +32,7 @@ from npulens.shapes.ranking.scoring import Reach
 from npulens.shapes.ranking.shape_candidates import Candidates
 from npulens.shapes.ranking.span_remapping import Places
 from npulens.shapes.values.events import Recorder
+from npulens.syntax.other_modules import OtherModules
 
 _IMPORT = re.compile(r"^[ \t]*(?:from|import)\b.*\b(?:torch|transformers)", re.MULTILINE)
 
@@ -73,7 +74,11 @@ class Hotspots:
         self._check_cancelled = check_cancelled
         self._module = module
         self._segments = module.segments
-        self._elsewhere = Elsewhere(module.target.project.members.returned_shapes, module.path)
+        members = module.target.project.members
+        self._elsewhere = Elsewhere(
+            OtherModules(members.returned_shapes, module.path),
+            OtherModules(members.keepers, module.path),
+        )
         self._known = replace(module.known, in_step=True)
         self._reported_only = reported_only
         self._every_function = every_function

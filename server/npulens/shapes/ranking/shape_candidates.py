@@ -131,7 +131,7 @@ class Candidates:
                 for rest in catalogue.library_operators.get(qualified, ()):
                     if self._is_named(rest.rpartition(".")[2]):
                         yield rf"{name}\.{rest}"
-                if qualified and not self._elsewhere.is_empty:
+                if qualified and not self._elsewhere.returned.is_empty:
                     yield from self._of_other_modules(name, qualified)
 
     def _is_named(self, word: str) -> bool:
@@ -139,10 +139,10 @@ class Candidates:
 
     def _of_other_modules(self, name: str, qualified: str) -> Iterator[str]:
         """How functions of other modules are called whose results depend on data."""
-        if self._elsewhere.find(qualified) is not None:
+        if self._elsewhere.returned.find(qualified) is not None:
             yield name
         elif not qualified.startswith("torch"):
-            yield from (rf"{name}\.{each}" for each in self._elsewhere.names_in(qualified))
+            yield from (rf"{name}\.{each}" for each in self._elsewhere.returned.names_in(qualified))
 
 
 def _is_part(before: str) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from typing import NamedTuple, TypeGuard
 
+from npulens.catalog.project_model import Keeper
 from npulens.graphs.definitions import ClassHere
 from npulens.shapes.values.symbolic_dims import (
     ANY_SHAPE,
@@ -128,6 +129,12 @@ class Layers(NamedTuple):
     each: Layer
 
 
+class Meter(NamedTuple):
+    """An instance of a class of another module that keeps what its methods are given."""
+
+    keeper: Keeper
+
+
 class Closure(NamedTuple):
     """A nested function or lambda, and what names around it hold.
 
@@ -155,7 +162,7 @@ class Other(NamedTuple):
     """Not known."""
 
 
-Value = Tensor | Number | Items | Table | Size | Layer | Layers | Closure | Foreign | Other
+Value = Tensor | Number | Items | Table | Size | Layer | Layers | Meter | Closure | Foreign | Other
 UNKNOWN = Other()
 FOREIGN = Foreign()
 NOTHING = Foreign("None")

@@ -12,9 +12,9 @@ functions that others import are evaluated once, from the part of their module t
 definitions that compute something with tensors, as text (`computations.py`);
 classes with methods that tensors have, too (`tensor_method_overrides.py`: `batch.cuda()` stays
 where `Batch` moves itself); the activation that configurations name (`configured.py`); functions
-that say which device is used (`device_functions.py`); names of libraries
-(`reexported_libraries.py`). Scopes see these as if the module had imported the library itself, so
-no check knows of it.
+that say which device is used (`device_functions.py`); classes that keep what their methods are
+given (`keepers.py`); names of libraries (`reexported_libraries.py`). Scopes see these as if the
+module had imported the library itself, so no check knows of it.
 
 Of CUDA code (`extension_facts.py`): what C++ sources bind for Python; which modules are built of it
 and under which names they are imported (`built_extensions.py`, `extension_names.py`,

@@ -13,6 +13,7 @@ from npulens.workspace.project.counterparts import with_counterparts
 from npulens.workspace.project.device_functions import device_functions
 from npulens.workspace.project.extension_facts import extension_facts
 from npulens.workspace.project.inference_only import only_infers
+from npulens.workspace.project.keepers import keepers
 from npulens.workspace.project.own_modules import own_modules
 from npulens.workspace.project.reexported_libraries import reexported_libraries
 from npulens.workspace.project.returned_shapes import returned_shapes
@@ -58,6 +59,7 @@ def project_facts(
         configured_activations(modules, memo),
         device_functions(modules, memo),
         computations(modules, catalogue, memo),
+        keepers(modules, memo),
     )
     return ProjectFacts(
         own_modules=own,
