@@ -34,8 +34,10 @@ Part = tuple[ast.AST, Settlement | None]
 """A part of a statement, and what settles it: `None` if the NPU reaches it."""
 
 _CUDA = re.compile(r"cuda|gpu", re.IGNORECASE)
-_ASKS_FOR_CUDA = re.compile(r"(?:cuda|gpu)s?(?:_?(?:ids?|index|num|count|device))?(?![a-z_])", re.I)
-"""A word for the device; `cuda_deterministic` is one for something else."""
+_ASKS_FOR_CUDA = re.compile(
+    r"(?:cuda|gpu)(?:s?(?:_?(?:ids?|index|num|count|device))?(?![a-z_])|\w*\()", re.IGNORECASE
+)
+"""A word for the device, or a call; the option `cuda_deterministic` is about something else."""
 _BFLOAT16 = re.compile(r"bfloat16|bf16", re.IGNORECASE)
 _CUDA_HOME = "CUDA_HOME"
 DEVICE_TYPES = frozenset(

@@ -85,8 +85,10 @@ INSTRUMENTS = (
         "instrument.dump",
         "instrument.dump-next",
         imports=(
+            "from pathlib import Path as NpuPath",
             "from msprobe.pytorch import PrecisionDebugger as NpuDebugger",
-            '{npu_debugger} = NpuDebugger(config_path="./msprobe_dump.json")',
+            "{npu_debugger} = NpuDebugger("
+            'config_path=str(NpuPath(__file__).with_name("msprobe_dump.json")))',
         ),
         step_begin=("{npu_debugger}.start()",),
         turn_end=("{npu_debugger}.stop()", "{npu_debugger}.step()"),
@@ -108,9 +110,13 @@ INSTRUMENTS = (
         "monitor",
         "instrument.monitor",
         "instrument.monitor-next",
-        imports=("from msprobe.pytorch import TrainerMon as NpuTrainerMon",),
+        imports=(
+            "from pathlib import Path as NpuPath",
+            "from msprobe.pytorch import TrainerMon as NpuTrainerMon",
+            'npu_settings = str(NpuPath(__file__).with_name("msprobe_monitor.json"))',
+        ),
         prepared=(
-            'npu_monitor = NpuTrainerMon("./msprobe_monitor.json", params_have_main_grad=False)',
+            "npu_monitor = NpuTrainerMon(npu_settings, params_have_main_grad=False)",
             "npu_monitor.set_monitor("
             "{model}, optimizer={optimizer}, grad_acc_steps={accumulation})",
         ),
