@@ -742,3 +742,12 @@ def test_no_fix_where_nothing_shows_four_dimensions(made: str, fixes: bool) -> N
     body = f"q, k, v = self.project(x).{made}\nreturn (q @ k.mT).softmax(-1) @ v"
     (finding,) = found(module(body, "", "x"), "NPU707")
     assert bool(finding.fixes) is fixes
+
+
+@pytest.mark.parametrize("made", ["self.block.dropout(weights)", "self.block.linear(weights)"])
+def test_modules_of_another_module_are_no_methods_of_tensors(made: str) -> None:
+    body = f"{SCORES}weights = scores.softmax(-1)\nreturn {made} @ v"
+    (finding,) = found(
+        module(body, "self.block = block").replace("(self)", "(self, block)"), "NPU719"
+    )
+    assert "changed between softmax" in finding.message("en")
