@@ -543,6 +543,27 @@ def test_a_loss_is_replaced(spelling: Spelling) -> None:
     assert_same_behaviour(spelling.source, rewritten, "run", inputs=[(6, 11), ("int", 11, 6)])
 
 
+OF_THREE = Spelling(
+    "gathered in the third dimension, which is the last",
+    function(
+        """
+        def run(x, y):
+            table = torch.log_softmax(x, dim=2)
+            return torch.gather(table, dim=2, index=y.unsqueeze(2)).squeeze(-1)
+        """
+    ),
+    "713",
+    "return -torch_npu.npu_cross_entropy_loss(x.flatten(0, -2), y.flatten(), "
+    'reduction="none")[0].view_as(y)',
+)
+
+
+def test_a_loss_over_the_third_dimension_is_replaced() -> None:
+    rewritten = assert_replaced(OF_THREE)
+    inputs = [(2, 3, 11), ("int", 11, 2, 3)]
+    assert_same_behaviour(OF_THREE.source, rewritten, "run", inputs=inputs)
+
+
 CHOSEN = "gate, up = self.both(x).chunk(2, dim=-1)\nreturn {} * up"
 TRAPS = {
     "rows of the third dimension": function(
@@ -550,6 +571,10 @@ TRAPS = {
         def run(x, y):
             return -torch.log_softmax(x, dim=2)[torch.arange(y.shape[0]), y].mean()
         """
+    ),
+    "chosen in the third dimension, of perhaps four": function(
+        "def run(x, y):\n    table = torch.log_softmax(x, dim=2)\n"
+        "    return table.gather(2, y.unsqueeze(2)).squeeze(2)\n"
     ),
     "sigmoid gate": unit(CHOSEN.format("torch.sigmoid(gate)"), MERGED),
     "relu gate": unit(CHOSEN.format("F.relu(gate)"), MERGED),

@@ -349,6 +349,37 @@ FUSED = [
         ('1, "BSH"', "k.transpose(1, 2)", "v.transpose(1, 2)", "[0].transpose(1, 2).reshape("),
     ),
     Case(
+        "one head over channels, scaled where that is wanted",
+        module(
+            """
+            q, k = x.flatten(2), x.flatten(2)
+            weights = torch.matmul(q.view(2, 8, 12).permute(0, 2, 1), k)
+            if self.by_root:
+                weights /= x.shape[1] ** 0.5
+            weights = weights.softmax(dim=-1)
+            return torch.matmul(k, weights.permute(0, 2, 1)).view(2, 8, 3, 4)
+            """,
+            "self.by_root = torch.get_num_threads() > 0",
+            "x",
+        ),
+        [(2, 8, 3, 4)],
+        ("scale=x.shape[1] ** -0.5 if self.by_root else 1",),
+    ),
+    Case(
+        "scaled where a factor is given",
+        module(
+            """
+            scores = q @ k.transpose(-2, -1)
+            if self.scale is not None:
+                scores = scores * self.scale
+            return scores.softmax(dim=-1) @ v
+            """,
+            "self.scale = scale",
+        ).replace("__init__(self)", "__init__(self, scale=0.3)"),
+        HEADS,
+        ("scale=1 if (self.scale is None) else self.scale",),
+    ),
+    Case(
         "one head over channels, keys alone with channels first",
         function("""
             weights = F.softmax(torch.bmm(q, k) * 0.3, dim=2)
@@ -711,3 +742,12 @@ def test_no_fix_where_nothing_shows_four_dimensions(made: str, fixes: bool) -> N
     body = f"q, k, v = self.project(x).{made}\nreturn (q @ k.mT).softmax(-1) @ v"
     (finding,) = found(module(body, "", "x"), "NPU707")
     assert bool(finding.fixes) is fixes
+
+
+@pytest.mark.parametrize("made", ["self.block.dropout(weights)", "self.block.linear(weights)"])
+def test_modules_of_another_module_are_no_methods_of_tensors(made: str) -> None:
+    body = f"{SCORES}weights = scores.softmax(-1)\nreturn {made} @ v"
+    (finding,) = found(
+        module(body, "self.block = block").replace("(self)", "(self, block)"), "NPU719"
+    )
+    assert "changed between softmax" in finding.message("en")

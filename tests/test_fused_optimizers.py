@@ -353,6 +353,48 @@ def test_a_module_that_only_makes_optimizers_takes_the_device_from_the_project(
     assert [bool(finding.fixes) for finding in found] == expected
 
 
+SCRIPT = """import argparse
+import torch
+from settings import Config
+from steps import train_epoch
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--device", default="cpu")
+
+
+def main(model, args):
+    model.to(args.device)
+    optimizer = torch.optim.AdamW([{"params": model.head.parameters()}], lr=0.1)
+    train_epoch(model, optimizer)
+    model().backward()
+
+
+def test_celebrities(model):
+    return model.to(Config.DEVICE)
+
+
+if __name__ == "__main__":
+    main(make(), parser.parse_args())
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("", "", [True]),
+        ('default="cpu"', 'default = "cpu"', [True]),
+        ("args.device)", '"cpu")', []),
+        ('if __name__ == "__main__":\n    ', "cases = [test_celebrities]\n", []),
+    ],
+)
+def test_a_script_takes_its_device_from_an_option_and_may_test_its_model(
+    old: str, new: str, expected: list[bool]
+) -> None:
+    text = SCRIPT.replace(old, new) if old else SCRIPT
+    found = [finding for finding in findings(text) if finding.rule.code == "NPU716"]
+    assert [bool(finding.fixes) for finding in found] == expected
+
+
 MOVED = "import torch\n\n\ndef train(model):\n    model = model.cuda()\n"
 MADE = "    return torch.optim.Adam(model.parameters(), lr=0.1)\n"
 

@@ -13,6 +13,7 @@ CONDITIONS = {
     "at": ("may_be_last",),
     "by": ("may_be_last",),
     "place": ("may_be_last",),
+    "third": ("third",),
     "out": ("may_be_last_or_none",),
     "rows": ("number",),
     "classes": ("may_be_last_of_two",),
@@ -32,6 +33,7 @@ EXAMPLES = [
     {**TENSORS, **LAST},
     {**TENSORS, **LAST, "out": -1},
     {**TENSORS, **LAST, "place": -1},
+    {"logits": (2, 3, 11), "target": ("int", 11, 2, 3), "third": 2, "by": 2},
     {**TENSORS, "rows": 6, "classes": -1},
     {**TENSORS, "rows": 6, "classes": 1},
 ]
@@ -78,6 +80,17 @@ def pattern_chosen(logits, target, at, by, place):
 
 
 def replacement_chosen(logits, target):
+    return -torch_npu.npu_cross_entropy_loss(
+        logits.flatten(0, -2), target.flatten(), reduction="none"
+    )[0].view_as(target)
+
+
+def pattern_chosen_of_three(logits, target, third, by):
+    chosen = functional.log_softmax(logits, dim=third).gather(third, target.unsqueeze(by))
+    return chosen.squeeze(-1)
+
+
+def replacement_chosen_of_three(logits, target):
     return -torch_npu.npu_cross_entropy_loss(
         logits.flatten(0, -2), target.flatten(), reduction="none"
     )[0].view_as(target)

@@ -162,6 +162,7 @@ CONDITIONS: dict[str, Callable[[Node, Initial], bool]] = {
     "spreads_targets": _spreads_targets,
     # Of tensors of two or three dimensions, or any.
     "may_be_last": lambda node, initial: number(node) in (-1, 1, 2),
+    "third": lambda node, initial: number(node) == 2,
     # Two dimensions alone: what is indexed by rows and columns has its classes in the second.
     "may_be_last_of_two": lambda node, initial: number(node) in (-1, 1),
     "may_be_last_or_none": lambda node, initial: (

@@ -113,6 +113,8 @@ class Sources:
             node.operator in ("power", "unsqueeze") and number(node.operands[1]) is None
         ):
             return None
+        if node.operator == SELECT and not any(is_constant(o, 1) for o in node.operands[1:]):
+            return None  # anything but a factor that is one in one case
         parts = [part for part in map(self.of, node.operands) if part is not None]
         if len(parts) < len(node.operands):
             return None
@@ -127,6 +129,7 @@ _TEMPLATES = {
     "multiply": "({} * {})",
     "power": "{} ** {}",
     "is_none": "{} is None",
+    SELECT: "{1} if {0} else {2}",
     "logical_not": "~{}",
     "transpose": "{}.transpose({}, {})",
     "unsqueeze": "{}.unsqueeze({})",

@@ -43,7 +43,7 @@ from npulens.graphs.other_definitions import OtherDefinitions
 from npulens.graphs.pairs import SLICE
 from npulens.graphs.permutations import transpose
 from npulens.graphs.products import hoisted
-from npulens.graphs.scalars import either_filled, filled_last, without_zeros
+from npulens.graphs.scalars import either_filled, either_scaled, filled_last, without_zeros
 from npulens.graphs.tensor_views import ELLIPSIS, floor_divide, subscript
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.values import dotted_name, root_name
@@ -390,6 +390,7 @@ class Expressions:
             if one.operator == "cast" and one.operands[0] is rest:  # `x.half() if fast else x`
                 return self.graph.node("cast", (rest, condition))
         joined = either_filled(self.graph, condition, chosen, other, self.initial)
+        joined = joined or either_scaled(self.graph, condition, chosen, other)
         return joined or self.graph.node(SELECT, (condition, chosen, other))
 
     def values(self, nodes: Iterable[ast.expr], frame: Frame) -> list[Node]:

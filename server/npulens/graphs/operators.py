@@ -91,6 +91,16 @@ _ALIASES = {
     "masked_fill_": "masked_fill",
 }
 
+_NO_METHODS = frozenset(
+    """
+    silu swish mish gelu glu softplus expit dropout linear embedding normalize layer_norm rms_norm
+    group_norm scaled_dot_product_attention cross_entropy nll_loss kl_div cat concat concatenate
+    stack complex polar view_as_complex view_as_real ones_like zeros_like full_like rand_like
+    empty_like rsub
+    """.split()
+)
+"""Functions that tensors have no method for: one that takes a tensor so belongs to a module."""
+
 _ARGUMENT_ALIASES = {
     "axis": "dim",
     "keepdims": "keepdim",
@@ -197,6 +207,11 @@ def operator_named(name: str) -> Signature | None:
         name = name[:-1]
         found = _BY_NAME.get(_ALIASES.get(name, name))
     return found
+
+
+def method_operator(name: str, is_given_more: bool) -> Signature | None:
+    """The signature of a method of tensors: `self.block.dropout(x)` is none, `x.gelu()` is read."""
+    return None if is_given_more and name in _NO_METHODS else operator_named(name)
 
 
 def function_operator(qualified: str) -> Signature | None:

@@ -72,6 +72,26 @@ def either_filled(
     return graph.node("masked_fill", (scores, either, fill))
 
 
+def either_scaled(graph: Graph, condition: Node, chosen: Node, other: Node) -> Node | None:
+    """A product of matrices that is scaled in one case: it is scaled by one in the other."""
+    if other.operator == "matmul":
+        factor = _factor_of(other, chosen)
+        one = None if factor is None else (factor, graph.constant(1))
+        product = other
+    else:
+        factor = _factor_of(chosen, other) if chosen.operator == "matmul" else None
+        one = None if factor is None else (graph.constant(1), factor)
+        product = chosen
+    return None if one is None else multiply(graph, product, graph.node(SELECT, (condition, *one)))
+
+
+def _factor_of(product: Node, scaled: Node) -> Node | None:
+    """What a product is scaled by to come to another value."""
+    if scaled.operator != "multiply" or product not in scaled.operands:
+        return None
+    return scaled.operands[scaled.operands[0] is product]
+
+
 def filled_last(graph: Graph, product: Node, initial: Initial) -> Node:
     """Scores that are masked and then scaled, as ones that are scaled and then masked."""
     if product.operator == "multiply":

@@ -9,7 +9,7 @@ from npulens.graphs.calls import bound_arguments, operation
 from npulens.graphs.expressions import Expressions
 from npulens.graphs.frames import Call
 from npulens.graphs.nodes import ATTRIBUTE, CONSTANT, GLOBAL, INPUT, LIBRARY, TUPLE, Node, number
-from npulens.graphs.operators import CASTS, UNCHANGED, VIEWS, Signature, operator_named
+from npulens.graphs.operators import CASTS, UNCHANGED, VIEWS, Signature, method_operator
 from npulens.graphs.pairs import reshaped
 from npulens.graphs.permutations import permute
 from npulens.graphs.products import einsum, hoisted
@@ -40,7 +40,7 @@ class TensorOperations(Expressions):
             return graph.node("size" if positional else "shape", (owner, *positional))
         if name in ("dim", "detach") and not positional:
             return graph.node(name, (owner,))
-        signature = operator_named(name)
+        signature = method_operator(name, bool(positional))
         if signature is None:
             return None
         bound = bound_arguments(graph, signature, (owner, *positional), call.keywords)

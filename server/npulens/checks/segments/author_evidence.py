@@ -22,8 +22,10 @@ _COLLECTIVES = re.compile(
 _ACCELERATOR = re.compile(
     r"\bdevice\b|accelerat|lightning|\bgpus?(?:_ids?)?\b|\blocal_rank\b", re.IGNORECASE
 )
-_CPU = re.compile(r"(?<!map_location=)(?<!map_location = )[\"']cpu[\"']")
-"""A device, and not where a checkpoint is read to."""
+_CPU = re.compile(
+    r"(?<!map_location=)(?<!map_location = )(?<!default=)(?<!default = )[\"']cpu[\"']"
+)
+"""A device, and neither where a checkpoint is read to nor what an option is unless it is given."""
 _SHARING = (
     *("FullyShardedDataParallel", "fully_shard", "ZeroRedundancyOptimizer"),
     *("parallelize_module", "DTensor", "distribute_tensor", "dist_autograd", "colossalai"),
@@ -95,7 +97,7 @@ class Evidence:
     """Facts about a whole module that are read off its text.
 
     Attributes:
-        is_script: It has a main program.
+        is_script: It runs a backward pass and has a main program.
         names_device: It names CUDA or the NPU.
         trains_in_full_precision: It runs a backward pass, not only for tensors that are
             no model's parameters, and no word of it is about another precision, about a library
@@ -154,7 +156,7 @@ def evidence_of(segments: Sequence[Words], words: frozenset[str]) -> Evidence:
     may_fuse_optimizer = may_fuse_somewhere and (names_device or _any(_ACCELERATOR, names))
     is_for_others = may_fuse_somewhere and not may_fuse_optimizer
     return Evidence(
-        is_script=trains and any("__main__" in text for text in texts),
+        is_script="backward" in words and any("__main__" in text for text in texts),
         names_device=names_device,
         trains_in_full_precision=trains
         and not _any(_CASTS, names)

@@ -29,7 +29,8 @@ class ImportWords(NamedTuple):
 class _Line(NamedTuple):
     """The text before an `import` in its line, what it imports, and the offset of the word.
 
-    What it imports goes up to the closing bracket, or to the end of the line.
+    What it imports goes up to the closing bracket, or to the end of the line, which may go on
+    behind a backslash.
     """
 
     before: bytes
@@ -114,8 +115,18 @@ def _imports(data: bytes) -> Iterator[_Line]:
         if data[start : start + 1] in (b" ", b"\t", b"(", b"\\"):
             before = data[max(data.rfind(b"\n", end, at), end) : at]
             bracket = data.startswith((b"(", b" ("), start)
-            end = data.find(b")" if bracket else b"\n", start)
+            end = data.find(b")", start) if bracket else _end_of_lines(data, start)
             end = len(data) if end < 0 else end
             yield _Line(before, data[start:end], at)
             start = end
         at = data.find(_IMPORT, start)
+
+
+def _end_of_lines(data: bytes, start: int) -> int:
+    """The end of a line and of those that go on with it, -1 for the end of the text."""
+    end = data.find(b"\n", start)
+    while end >= 0 and data[start:end].rstrip(b"\r").endswith(b"\\"):
+        if b"#" in data[start:end]:
+            return end
+        start, end = end + 1, data.find(b"\n", end + 1)
+    return end
