@@ -225,7 +225,8 @@ def page(scripts: list[dict[str, Any]], results: Results) -> str:
         "",
         f"{len(scripts)} scripts of {projects} public projects, each migrated and trained on the "
         "[emulated NPU](verify.md) for two optimizer steps, as they are found at a fixed commit, "
-        "without a hand. Data is made up and small, and there is no network. "
+        "without a hand. Data is made up and small, and there is no network; "
+        "`TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1` is set, as some scripts load whole models. "
         "`scripts/train_public.py` makes this page; `scripts/public_scripts/scripts.json` lists "
         "the scripts with their commits, arguments, data and packages. Nothing of the projects "
         "is kept here.",

@@ -341,8 +341,8 @@ STOPS = {
     "release-of-cuda-taken-apart": Stop(
         "import torch\n\nint(torch.version.cuda.split('.')[0])\n", "npu-error", 1, 3, "NoneType"
     ),
-    "processors-of-cuda-counted": Stop(
-        "import torch, torch_npu\n\ntorch.npu.get_device_properties(0).multi_processor_count * 2\n",
+    "threads-of-cuda-counted": Stop(
+        "import torch, torch_npu\n\ntorch.npu.get_device_properties(0).warp_size * 2\n",
         *("npu-error", 1, 3, "NoneType"),
     ),
     "exit": Stop("import sys\nsys.exit(3)\n", "exited", 2, 2, "3"),

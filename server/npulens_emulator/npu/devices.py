@@ -106,13 +106,15 @@ def get_device_name(device_name: Any = None) -> str:
 
 
 _OF_CUDA_ALONE = (
-    *("major", "minor", "is_multi_gpu_board", "is_integrated", "multi_processor_count"),
+    *("major", "minor", "is_multi_gpu_board", "is_integrated"),
     *("max_threads_per_multi_processor", "warp_size", "regs_per_multiprocessor", "gcnArchName"),
 )
 
 
 class _NPUDeviceProperties(SimpleNamespace):
     """What is known of an NPU; what CUDA knows besides is there and `None`.
+
+    `multi_processor_count` is that of vector cores; releases up to 7.3 leave it `None`, too.
 
     Source: Ascend/pytorch, torch_npu/csrc/npu/Module.cpp.
     """
@@ -125,6 +127,7 @@ def get_device_properties(device_name: Any = None) -> SimpleNamespace:
         total_memory=TOTAL_MEMORY,
         cube_core_num=24,
         vector_core_num=48,
+        multi_processor_count=48,
         L2_cache_size=192 << 20,
         **dict.fromkeys(_OF_CUDA_ALONE),
     )

@@ -49,6 +49,7 @@ class Record:
         self.losses: list[float] = []
         self.parameters: list[list[float]] = []
         self.trained: dict[str, int] = {}
+        self.first_step: Place | None = None
         self.operators = 0
         self.unknown_names: list[str] = []
         self.tests: dict[str, dict[str, Any]] | None = None
@@ -156,6 +157,7 @@ class Record:
             "losses": self.losses,
             "parameters": self.parameters,
             "trained": self.trained,
+            "first_step": self.first_step,
             "operators": sum(emulator.operators.values()) if emulator else 0,
             "tests": self.tests,
             "unknown_names": list(names.unknown) if names else [],

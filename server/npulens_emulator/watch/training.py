@@ -26,6 +26,8 @@ def watch_training(record: Record) -> None:
         for parameter in parameters if record.steps == 1 else ():
             kind = parameter.device.type
             record.trained[kind] = record.trained.get(kind, 0) + 1
+        if record.steps == 1:
+            record.first_step = record.place_of(sys._getframe(1))
         if record.settings["parameters"]:
             record.parameters.append([_size_of(parameter) for parameter in parameters])
         if limit is not None and record.steps >= limit:

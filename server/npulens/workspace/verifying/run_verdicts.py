@@ -93,7 +93,9 @@ def judge_run(
     on_cpu = sum(report["trained"].get("cpu", 0) for report in result.reports)
     on_npu = sum(report["trained"].get("npu", 0) for report in result.reports)
     if on_cpu and not trains_on_cpu:
-        return Verdict(Outcome.ON_CPU, detail=f"{on_cpu}/{on_cpu + on_npu}")
+        steps = (each.get("first_step") for each in result.reports if each["trained"].get("cpu"))
+        path, line = next(filter(None, steps), (None, None))
+        return Verdict(Outcome.ON_CPU, path, line, f"{on_cpu}/{on_cpu + on_npu}")
     if not any(report["operators"] for report in result.reports):
         return Verdict(Outcome.WITHOUT_NPU)
     failing = [site for site in api_uses(result, apis) if site.kind == "fails"]
