@@ -1090,8 +1090,9 @@ def test_wrapped_models_fail_under_the_shim_for_what_they_are() -> None:
         "import torch\n"
         "from torch_npu.contrib import transfer_to_npu\n"
         "torch.cuda.Stream(device=torch.device('cuda'))\n"
-        "torch.nn.DataParallel(torch.nn.Linear(2, 2))\n"
+        "model = torch.nn.DataParallel(torch.nn.Linear(2, 2).cuda())\n"
+        "model(torch.ones(4, 2).cuda())\n"
     )
     found = verify("--as-is", "--steps", "0", write("train.py", source))[1]
-    assert (found["outcome"], found["line"]) == ("unsupported", 4)
+    assert (found["outcome"], found["line"]) == ("unsupported", 5)
     assert found["detail"] == "torch.nn.DataParallel"
