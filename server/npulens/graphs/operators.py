@@ -93,19 +93,12 @@ _ALIASES = {
 
 _NO_METHODS = frozenset(
     {
-        *("silu", "swish", "mish", "gelu", "glu", "softplus"),
-        *("expit", "dropout", "linear", "embedding", "normalize", "layer_norm"),
-        *(
-            "rms_norm",
-            "group_norm",
-            "scaled_dot_product_attention",
-            "cross_entropy",
-            "nll_loss",
-            "kl_div",
-        ),
-        *("cat", "concat", "concatenate", "stack", "complex", "polar"),
-        *("view_as_complex", "view_as_real", "ones_like", "zeros_like", "full_like", "rand_like"),
-        *("empty_like", "rsub"),
+        *("silu", "swish", "mish", "gelu", "glu", "softplus", "expit", "dropout", "linear"),
+        *("embedding", "normalize", "layer_norm", "rms_norm", "group_norm"),
+        *("scaled_dot_product_attention", "cross_entropy", "nll_loss", "kl_div"),
+        *("cat", "concat", "concatenate", "stack", "complex", "polar", "rsub"),
+        *("view_as_complex", "view_as_real", "ones_like", "zeros_like", "full_like"),
+        *("rand_like", "empty_like"),
     }
 )
 """Functions that tensors have no method for: one that takes a tensor so belongs to a module."""

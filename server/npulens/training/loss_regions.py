@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from npulens.graphs.interfaces import OF_MODULES
 from npulens.syntax.bindings import Function
 from npulens.syntax.by_node import once_by_node
 from npulens.syntax.meanings import Qualified, resolve
@@ -33,11 +34,6 @@ _NO_COMPUTATION = frozenset(
     | {"requires_grad_", "clone", "contiguous", "squeeze", "unsqueeze", "step", "format", "split"}
 )
 """Methods that move data or ask for something, which needs no other precision."""
-
-_OF_MODULES = frozenset(
-    {"parameters", "named_parameters", "state_dict", "load_state_dict", "train", "eval"}
-)
-"""Methods that modules of PyTorch have, and results do not."""
 
 
 class LossRegion(NamedTuple):
@@ -201,7 +197,7 @@ def _modules(method: Function) -> frozenset[str]:
     return frozenset(
         ast.unparse(node.value)
         for node in nodes_below(method)
-        if isinstance(node, ast.Attribute) and node.attr in _OF_MODULES
+        if isinstance(node, ast.Attribute) and node.attr in OF_MODULES
     )
 
 

@@ -110,13 +110,8 @@ _KINDS = {
         *(Outcome.NEEDS_LAUNCHER, Outcome.NEEDS_INPUT, Outcome.NO_TESTS),
     },
     Status.STOPPED: {
-        *(
-            Outcome.ERROR,
-            Outcome.FAILS_ALIKE,
-            Outcome.EXITED,
-            Outcome.MEMORY_LIMIT,
-            Outcome.CRASHED,
-        ),
+        *(Outcome.ERROR, Outcome.FAILS_ALIKE, Outcome.EXITED),
+        *(Outcome.MEMORY_LIMIT, Outcome.CRASHED),
     },
 }
 _STATUS = {outcome: status for status, outcomes in _KINDS.items() for outcome in outcomes}
