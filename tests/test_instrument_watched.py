@@ -448,3 +448,70 @@ def test_optimizers_that_a_loop_makes_are_several(keep: str) -> None:
     with pytest.raises(UnclearError) as found:
         put_in(text, "monitor")
     assert "several optimizers" in found.value.text.en
+
+
+SCHEDULED = """\
+import torch
+from rates import plan
+from torch.optim.lr_scheduler import StepLR
+
+def step(model, optimizer, x):
+    model(x).mean().backward()
+    optimizer.step()
+
+def main(args, loader):
+    model = torch.nn.Linear(4, 4)
+    MADE
+    rates = None
+    SCHEDULE
+    run(model, optimizer, rates, loader)
+
+def run(model, optimizer, rates, loader):
+    WITHIN
+    for x in loader:
+        step(model, optimizer, x)
+
+main(arguments, data)
+"""
+IN_ONE_ARM = (
+    "if args.sgd:\n        optimizer = torch.optim.SGD(model.parameters(), 0.1)\n"
+    "    elif args.adam:\n        optimizer = torch.optim.SGD(model.parameters(), 0.2)"
+)
+
+
+@pytest.mark.parametrize(
+    "made", ["optimizer = torch.optim.SGD(model.parameters(), 0.1)", IN_ONE_ARM]
+)
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        "rates = StepLR(optimizer, 10)",
+        "scheduler = plan(args, optimizer)",
+        "rates = plan.scheduled(optimizer=optimizer)",
+    ],
+)
+def test_a_schedule_is_made_before_step_is_replaced(made: str, schedule: str) -> None:
+    text = SCHEDULED.replace("MADE", made).replace("SCHEDULE", schedule)
+    result = put_in(text.replace("WITHIN", "pass"), "monitor")
+    assert result.count("set_monitor(") == 1
+    assert result.index(schedule) < result.index("set_monitor(")
+
+
+def test_a_schedule_of_the_function_that_trains_is_made_before_step_is_replaced() -> None:
+    made = "optimizer = torch.optim.SGD(model.parameters(), 0.1)"
+    text = SCHEDULED.replace("MADE", made).replace("SCHEDULE", "pass")
+    result = put_in(text.replace("WITHIN", "rates = StepLR(optimizer, 10)"), "monitor")
+    assert result.index("    rates = StepLR") < result.index("set_monitor(model, optimizer")
+
+
+def test_a_schedule_that_each_epoch_makes_cannot_be_made_before() -> None:
+    text = (
+        "import torch\ndef main(args, loader):\n    model = torch.nn.Linear(4, 4)\n"
+        "    optimizer = torch.optim.SGD(model.parameters(), 0.1)\n    for epoch in range(3):\n"
+        "        rates = torch.optim.lr_scheduler.StepLR(optimizer, 9)\n"
+        "        for x in loader:\n            model(x).mean().backward()\n"
+        "            optimizer.step()\n"
+    )
+    with pytest.raises(UnclearError) as found:
+        put_in(text, "monitor")
+    assert (found.value.line, "schedule" in found.value.text.en) == (6, True)

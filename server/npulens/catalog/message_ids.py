@@ -715,6 +715,7 @@ if TYPE_CHECKING:
         "instrument.on-host",
         "instrument.two-passes-watched",
         "instrument.two-passes-scaled",
+        "instrument.schedule-behind",
         "instrument.replaced-model",
         "instrument.clips-for-several",
         "instrument.clips-without-step",

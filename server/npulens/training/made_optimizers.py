@@ -339,4 +339,21 @@ def name_here(model: ast.expr, site: Site, flow: Flow) -> str | None:
         for each in holders(model, flow)
         if each.owner is site.function or isinstance(each.owner, ast.Module)
     }
+    held = held or _given_through(model, site, flow)
     return held.pop() if len(held) == 1 else None
+
+
+def _given_through(node: ast.expr, site: Site, flow: Flow) -> set[str]:
+    """What a function calls a value that it is given, and gives on to where it is named."""
+    found, known = set[str](), set[Variable]()
+    pending = [node]
+    while pending:
+        variable = flow.variable(pending.pop())
+        if variable is None or variable in known:
+            continue
+        known.add(variable)
+        if variable.owner is site.function:
+            found.add(variable.name)
+        elif flow.is_parameter(variable):
+            pending += flow.given(variable)
+    return found

@@ -10,6 +10,7 @@ from npulens.syntax.walking import nodes_below
 from npulens.training.call_sites import Loop, Site
 from npulens.training.flow import Flow, Variable
 from npulens.training.made_optimizers import MadeOptimizer, name_here
+from npulens.training.schedules import scheduled
 from npulens.training.training_script import TrainingScript
 
 _MOVES = frozenset(
@@ -60,6 +61,20 @@ def _given_by(site: Site, made: MadeOptimizer, flow: Flow) -> set[str]:
     return {ast.unparse(e) for e in given if flow.places[e].function is site.function}
 
 
+def _given_to(site: Site, made: MadeOptimizer, flow: Flow) -> set[str]:
+    """What the function of a place calls a model that it is given where the optimizer is made."""
+    function = site.function
+    if function is None or len(made.models) != 1:
+        return set()
+    found = set()
+    for each in (*function.args.args, *function.args.kwonlyargs):
+        given = flow.given(Variable(function, each.arg))
+        is_here = all(flow.places[e].function is made.site.function for e in given)
+        if given and is_here and {ast.unparse(e) for e in given} == {made.models[0]}:
+            found.add(each.arg)
+    return found
+
+
 def _given_as(name: str | None, site: Site, flow: Flow) -> set[str]:
     """What calls give for a parameter of the function of a place, if they call it otherwise."""
     if name is None or site.function is None or not name.isidentifier():
@@ -93,6 +108,8 @@ def loop_place(
     models = _own_models(made, site, flow)
     models = models or {name_here(each, site, flow) for each in _trained(training)}
     models = models or {name for each in made for name in _given_by(site, each, flow)}
+    if models <= {None}:
+        models = {name for each in made for name in _given_to(site, each, flow)}
     models -= {text for each in models - {None} for text in _given_as(each, site, flow)}
     optimizer, model = optimizers.pop(), models.pop() if models else None
     if optimizers or models or optimizer is None or model is None:
@@ -166,7 +183,7 @@ def _stays(place: LoopPlace, flow: Flow) -> bool:
 
 
 def changes(statement: ast.stmt, names: set[str], flow: Flow, *, is_deep: bool = True) -> bool:
-    """Whether a statement moves or wraps something, or assigns it anew.
+    """Whether a statement moves or wraps something, assigns it anew, or makes its schedule.
 
     Methods of the same object that it calls do that, too; and what moves a whole moves its parts.
     """
@@ -182,9 +199,23 @@ def changes(statement: ast.stmt, names: set[str], flow: Flow, *, is_deep: bool =
             text = ast.unparse(changed)
             if text in names or any(name.startswith(f"{text}.") for name in names):
                 return True
+        if _is_schedule_of(node, names, flow):
+            return True
         if is_deep and isinstance(node, ast.Call) and ast.unparse(node.func).startswith("self."):
             own = {name for name in names if name.startswith("self.")}
             for function in flow.functions_run(node) if own else ():
                 if any(changes(each, own, flow, is_deep=False) for each in function.body):
                     return True
     return False
+
+
+def makes_schedule_of(statement: ast.stmt, names: set[str], flow: Flow) -> bool:
+    """Whether a statement makes a schedule of an optimizer."""
+    return any(_is_schedule_of(node, names, flow) for node in nodes_below(statement))
+
+
+def _is_schedule_of(node: ast.AST, names: set[str], flow: Flow) -> bool:
+    return isinstance(node, ast.Call) and any(
+        isinstance(each, (ast.Name, ast.Attribute)) and ast.unparse(each) in names
+        for each in scheduled(node, flow)
+    )

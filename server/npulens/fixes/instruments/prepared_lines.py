@@ -2,11 +2,11 @@
 
 import ast
 from collections.abc import Container, Iterator, Sequence
-from typing import NamedTuple
 
 from npulens.fixes.instruments.insertion import Insertion, before, behind
 from npulens.fixes.instruments.instrument_model import Instrument, fill
-from npulens.fixes.instruments.loop_places import LoopPlace, changes, loop_place
+from npulens.fixes.instruments.loop_places import LoopPlace, changes, loop_place, makes_schedule_of
+from npulens.fixes.instruments.schedule_order import Spot, require_behind_schedules
 from npulens.fixes.instruments.script_places import loop_behind
 from npulens.fixes.instruments.wrapped_optimizers import path_to_optimizer
 from npulens.fixes.scripts import UnclearError
@@ -58,11 +58,14 @@ def prepared_lines(
         loop = loop_behind(training.steps, made)
         last = first.statement.end_lineno or first.statement.lineno
         spot = Spot(first.site, last + 1 if loop is None else loop.lineno)
+    ready = {} if loop is not None else _ready_places(made, training, flow)
     replaced = replaced_model(made, training, flow)
     if replaced is not None:
         raise UnclearError(replaced.lineno, "instrument.replaced-model")
     if any("{optimizer}" in line for line in instrument.prepared):
         _require_own_step(training)
+        spots = [spot] if loop is not None else [*ready.values()]
+        require_behind_schedules(spots, (each.site.node for each in made), training, flow)
         if not _is_given_to_what_steps(values["optimizer"], training):
             values["optimizer"] += path_to_optimizer(training, flow, find)
     if any("{accumulation}" in line for line in instrument.prepared):
@@ -71,8 +74,19 @@ def prepared_lines(
     if loop is not None:
         yield before(lines, loop, filled, order=2)
         return
-    for statement in dict.fromkeys(_ready(each, made, training, flow) for each in made):
+    for statement in ready:
         yield behind(lines, statement, filled)
+
+
+def _ready_places(
+    made: Sequence[MadeOptimizer], training: TrainingScript, flow: Flow
+) -> dict[ast.stmt, Spot]:
+    """The statements behind which an optimizer and its model are ready, with the lines there."""
+    found = {}
+    for each in made:
+        statement = _ready(each, made, training, flow)
+        found[statement] = Spot(each.site, (statement.end_lineno or statement.lineno) + 1)
+    return found
 
 
 def _stepped(
@@ -186,13 +200,6 @@ def _written(instrument: Instrument, made: MadeOptimizer) -> str:
     return f"[{', '.join(made.models)}]"
 
 
-class Spot(NamedTuple):
-    """Where lines are put in: the function of a call, before a line of the file."""
-
-    site: Site
-    line: int
-
-
 def _accumulation(
     training: TrainingScript, spot: Spot, flow: Flow, above: FindPrograms | None
 ) -> str:
@@ -288,7 +295,8 @@ def _ready(
 ) -> ast.stmt:
     """The statement behind which the model and the optimizer stay what they are.
 
-    Until there they may be moved, wrapped or given to `accelerator.prepare`.
+    Until there they may be moved, wrapped or given to `accelerator.prepare`. A schedule is made of
+    an optimizer that is there, though not each way through the conditions before makes it.
     """
     chain = made.site.statements
     names = {*made.models, ast.unparse(made.optimizer)}
@@ -297,9 +305,9 @@ def _ready(
     }
     ready: ast.stmt = made.statement
     makes = {each.statement for each in every}
+    is_certain = True
     for depth in range(len(chain) - 1, -1, -1):
-        if depth < len(chain) - 1 and not _makes_always(chain[depth], makes):
-            break
+        is_certain &= depth == len(chain) - 1 or _makes_always(chain[depth], makes)
         owner = chain[depth - 1] if depth else made.site.function
         if owner is None:
             block = _module_body(made.site, training)
@@ -308,7 +316,8 @@ def _ready(
         for following in block[block.index(chain[depth]) + 1 :]:
             if following in trains:
                 break
-            if changes(following, names, flow):
+            is_bound = is_certain or not isinstance(following, ast.If)
+            if (changes if is_certain else makes_schedule_of)(following, names, flow) and is_bound:
                 ready = following
     return ready
 
