@@ -1017,3 +1017,63 @@ def update(x):
         put_in(text, "bfloat16")
     assert refused.value.line == 3 and "in one block" in refused.value.text.en
     assert "autocast" in put_in(text.replace("critic(actor(x.cuda())).mean()", "0"), "bfloat16")
+
+
+ENDS_EARLY = """\
+import torch
+from data import loader
+model = torch.nn.Linear(4, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for i in range(9):
+    x, y = loader.get_batch(4)
+    CHECK
+    y = y.float()
+    loss = (model(x) - y).mean()
+    if loss.isnan():
+        break
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    "check",
+    ["if len(x) == 0:\n        continue", "if i > 5:\n        done = True\n        break"],
+)
+def test_a_dump_starts_behind_what_may_end_the_turn(check: str) -> None:
+    result = put_in(ENDS_EARLY.replace("CHECK", check), "dump")
+    assert f"    {check}\n    npu_debugger.start()\n" in result
+    assert result.count("npu_debugger.stop()") == 2
+    assert "        npu_debugger.step()\n        break\n    loss.backward()" in result
+
+
+SHARED = """\
+import torch
+model = torch.nn.Linear(4, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+total = 0
+for x in loader:
+    loss = model(x).mean()
+    LINE
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "is_clear"),
+    [
+        ("loss.backward(); optimizer.step()", True),
+        ("loss.backward(); optimizer.step(); total += loss.item()", True),
+        ("loss.backward(); optimizer.step();  # both", True),
+        ("if total > 0: optimizer.zero_grad(); loss.backward(); optimizer.step()", False),
+        ("loss.backward(); optimizer.step(); break", False),
+    ],
+)
+@pytest.mark.parametrize("kind", ["profiler", "step-time"])
+def test_a_step_that_shares_its_line(line: str, is_clear: bool, kind: str) -> None:
+    text = SHARED.replace("LINE", line)
+    if is_clear:
+        assert f"    {line}\n    npu_" in put_in(text, kind)
+    else:
+        with pytest.raises(UnclearError) as found:
+            put_in(text, kind)
+        assert (found.value.line, "shares its line" in found.value.text.en) == (7, True)

@@ -1,15 +1,15 @@
 """Where the turns of a loop train that evaluates or only collects data in other turns."""
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from npulens.syntax.walking import nodes_below
 from npulens.training.call_sites import Path
-from npulens.training.loss_regions import UnclearLossError, loss_region
+from npulens.training.loss_regions import LossRegion, UnclearLossError, loss_region
 from npulens.training.statement_blocks import block_with
 from npulens.training.step_ends import inside
-from npulens.training.step_loops import StepLoop
+from npulens.training.step_loops import StepLoop, own_exits
 from npulens.training.training_script import TrainingScript
 
 _PURE = (ast.Name, ast.Attribute, ast.Constant, ast.Compare, ast.BoolOp, ast.UnaryOp)
@@ -59,15 +59,19 @@ def step_block(step: StepLoop, training: TrainingScript) -> StepBlock:
     return StepBlock(step.loop.body)
 
 
-def behind_evaluation(
-    step: StepLoop, body: Sequence[ast.stmt], training: TrainingScript
+def first_that_trains(
+    step: StepLoop,
+    body: Sequence[ast.stmt],
+    training: TrainingScript,
+    trimmed: Callable[[LossRegion], LossRegion],
 ) -> ast.stmt:
-    """The first statement of a turn behind those that only evaluate now and then.
+    """The first statement of a turn behind those that only evaluate now and then, or may end it.
 
     Args:
         step: The loop.
         body: The statements that a turn trains in.
         training: What the script does to train.
+        trimmed: Takes from what computes a loss the statements that only prepare data.
     """
     ends = [each.site for each in step.updates] + [each.site for each in step.backwards]
     trains = {
@@ -77,13 +81,16 @@ def behind_evaluation(
         for site in path.sites
         for statement in site.statements
     }
-    first = {id(each) for each in _first_of_losses(step, training) if each is not None}
+    losses = [*_first_of_losses(step, training, trimmed)]
+    first = {id(each) for each in losses if each is not None}
+    exits = {id(each) for each in own_exits(step.loop)} if None not in losses else set()
     start = body[0]
     for at, statement in enumerate(body[:-1]):
         below = {id(node) for node in nodes_below(statement)}
         if id(statement) in trains or not first.isdisjoint(below):
             break
-        if isinstance(statement, ast.If) and _evaluates(statement, training):
+        is_evaluation = isinstance(statement, ast.If) and _evaluates(statement, training)
+        if is_evaluation or not exits.isdisjoint(below):
             start = body[at + 1]
     return start
 
@@ -127,7 +134,11 @@ def _is_in(node: ast.stmt, block: Sequence[ast.stmt]) -> bool:
     return any(node is each for statement in block for each in nodes_below(statement))
 
 
-def _first_of_losses(step: StepLoop, training: TrainingScript) -> Iterator[ast.stmt | None]:
+def _first_of_losses(
+    step: StepLoop,
+    training: TrainingScript,
+    trimmed: Callable[[LossRegion], LossRegion] = lambda region: region,
+) -> Iterator[ast.stmt | None]:
     """The first statements that compute the losses; `None` where that is not clear."""
     for backward in step.backwards:
         ways: list[Path] = training.sites.paths_to(backward.site)
@@ -136,7 +147,7 @@ def _first_of_losses(step: StepLoop, training: TrainingScript) -> Iterator[ast.s
             yield (
                 None
                 if path is None
-                else loss_region(backward, path, training.barriers).statements[0]
+                else trimmed(loss_region(backward, path, training.barriers)).statements[0]
             )
         except UnclearLossError:
             yield None

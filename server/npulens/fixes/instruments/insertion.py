@@ -36,17 +36,32 @@ def before(lines: LineMap, node: ast.stmt, inserted: Iterable[str], order: int =
 
 
 def behind(lines: LineMap, node: ast.stmt, inserted: Iterable[str], order: int = 0) -> Insertion:
-    """Lines behind a statement.
+    """Lines behind a statement, and behind those that follow on its line.
 
     Raises:
-        UnclearError: The statement shares its first or its last line with others.
+        UnclearError: Its first line begins with a condition or the like, or its last line has a
+            statement behind it that leaves the block.
     """
     end = node.end_lineno or node.lineno
     stop = lines.starts[end] if end < len(lines.starts) else len(lines.text)
     rest = lines.text[lines.span(node).end : stop].strip()
-    if rest and not rest.startswith("#"):
+    if rest and not rest.startswith("#") and not _goes_on(rest.removeprefix(";")):
         raise UnclearError(end, "instrument.shared-line")
-    return Insertion(end + 1, order, _indentation(lines, node), tuple(inserted))
+    start = lines.starts[node.lineno - 1]
+    above = lines.text[start : lines.span(node).start]
+    if above.strip() and not _goes_on(above):
+        raise UnclearError(node.lineno, "instrument.shared-line")
+    indentation = above[: len(above) - len(above.lstrip())]
+    return Insertion(end + 1, order, indentation, tuple(inserted))
+
+
+def _goes_on(line: str) -> bool:
+    """Whether a part of a line is whole statements that do not leave their block: `a = b; c()`."""
+    try:
+        found = ast.parse(line.strip().removesuffix(";")).body
+    except (SyntaxError, ValueError):
+        return False
+    return all(isinstance(each, (ast.Expr, ast.Assign, ast.AugAssign)) for each in found)
 
 
 def edits_of(lines: LineMap, insertions: Iterable[Insertion], name: str) -> tuple[Edit, ...]:

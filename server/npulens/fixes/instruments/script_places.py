@@ -4,13 +4,14 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from npulens.fixes.instruments.insertion import Insertion, before, behind
+from npulens.fixes.instruments.region_start import RegionStart
 from npulens.fixes.scripts import UnclearError
 from npulens.syntax.bindings import Function
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
 from npulens.training.call_sites import Loop
 from npulens.training.made_optimizers import MadeOptimizer
-from npulens.training.step_blocks import behind_evaluation, is_pure, step_block
+from npulens.training.step_blocks import first_that_trains, is_pure, step_block
 from npulens.training.step_ends import closing, step_ends
 from npulens.training.step_loops import StepLoop, own_exits
 from npulens.training.training_script import TrainingScript
@@ -173,7 +174,8 @@ def _in_turn(
     """At the begin of what a turn does to train, behind its updates, and where it ends early."""
     block = step_block(step, training)
     begin, closed = _under(block.condition, begin), _under(block.condition, closed)
-    start = behind_evaluation(step, block.body, training)
+    region_start = RegionStart(training.sites, training.sites)
+    start = first_that_trains(step, block.body, training, region_start.trimmed)
     if begin:
         yield before(lines, start, begin, order=3)
     if closed:
