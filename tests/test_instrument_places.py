@@ -451,7 +451,10 @@ def main(args, model, loader):
             accelerator.backward(model(x).mean())
             optimizer.step()
 """
-    assert f"grad_acc_steps={count})" in put_in(text, "monitor")
+    result = put_in(text, "monitor")
+    assert f"grad_acc_steps={count})" in result
+    inner = "optimizer=optimizer if optimizer.scaler else optimizer.optimizer,"
+    assert (inner in result) == (count != "1")
 
 
 @pytest.mark.parametrize(
@@ -1068,12 +1071,115 @@ for x in loader:
         ("loss.backward(); optimizer.step(); break", False),
     ],
 )
-@pytest.mark.parametrize("kind", ["profiler", "step-time"])
-def test_a_step_that_shares_its_line(line: str, is_clear: bool, kind: str) -> None:
+def test_a_step_that_shares_its_line(line: str, is_clear: bool) -> None:
     text = SHARED.replace("LINE", line)
     if is_clear:
-        assert f"    {line}\n    npu_" in put_in(text, kind)
+        assert f"    {line}\n    npu_profiler.step()" in put_in(text, "profiler")
     else:
         with pytest.raises(UnclearError) as found:
-            put_in(text, kind)
+            put_in(text, "profiler")
         assert (found.value.line, "shares its line" in found.value.text.en) == (7, True)
+
+
+STEP_ALONE = """\
+import torch
+
+class Learner:
+    def __init__(self, model):
+        self.model = model
+        self.optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def learn(self, batch):
+        \"\"\"One step.\"\"\"
+        if batch is None:
+            return None
+        loss = self.loss(batch)
+        if loss.isnan():
+            return None
+        loss.backward()
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        return loss.item()
+
+    def loss(self, batch):
+        return self.model(batch).mean()
+"""
+
+
+def test_a_step_whose_loop_is_in_another_file_is_dumped() -> None:
+    result = put_in(STEP_ALONE, "dump")
+    assert "return None\n        npu_debugger.start()\n        loss = self.loss" in result
+    assert "npu_debugger.step()\n            return None\n        loss.backward()" in result
+    assert "zero_grad()\n        npu_debugger.stop()\n        npu_debugger.step()\n" in result
+    assert result.count("npu_debugger.start()") == 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("loss = self.loss(batch)", "loss = self.computed"),
+        (
+            "    def loss(self, batch):",
+            "    def more(self, batch):\n        self.model(batch).sum().backward()\n"
+            "        self.optimizer.step()\n\n    def loss(self, batch):",
+        ),
+    ],
+    ids=["a loss of another method", "two functions that make steps"],
+)
+def test_a_step_of_another_loop_that_is_not_whole(old: str, new: str) -> None:
+    with pytest.raises(UnclearError) as found:
+        put_in(STEP_ALONE.replace(old, new), "dump")
+    assert "no loop of this file" in found.value.text.en
+
+
+ON_HOST = """\
+import torch
+from nets import choose, Net
+DEVICE = torch.device("cpu")
+
+class Trainer:
+    def __init__(self, device):
+        self.device = device
+
+    def step(self, model, optimizer, x):
+        x = x.to(self.device)
+        loss = model(x).mean()
+        loss.backward()
+        optimizer.step()
+
+model = Net().to(DEVICE)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+trainer = Trainer(device=DEVICE)
+for x in loader:
+    trainer.step(model, optimizer, x)
+"""
+WITHOUT_DEVICE = """\
+import torch
+def test_learns(GIVEN):
+    model = Net(8, 4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    x = torch.randn(4, 8)
+    for i in range(9):
+        loss = model(x).mean()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "is_host"),
+    [
+        (ON_HOST, True),
+        (ON_HOST.replace('torch.device("cpu")', "choose()"), False),
+        (ON_HOST.replace("x.to(self.device)", "x.cuda()"), False),
+        (WITHOUT_DEVICE.replace("GIVEN", ""), True),
+        (WITHOUT_DEVICE.replace("GIVEN", "loader"), False),
+    ],
+)
+def test_a_script_that_moves_to_the_host_alone(here: Path, text: str, is_host: bool) -> None:
+    (here / "pyproject.toml").write_text("")
+    (here / "nets.py").write_text('def choose():\n    return "cuda"\nclass Net:\n    pass\n')
+    (here / "train.py").write_text(text)
+    code, _, errors = invoke("instrument", "float16", "train.py", "--diff")
+    assert code == (2 if is_host else 0), errors
+    assert not is_host or "moved to a device" in errors

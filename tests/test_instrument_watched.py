@@ -172,7 +172,7 @@ def test_a_loop_that_is_left_in_one_line(line: str, is_put_in: bool) -> None:
 @pytest.mark.parametrize("end", ["continue", "break"])
 def test_a_turn_that_ends_in_one_line(end: str) -> None:
     text = (
-        f"for x in loader:\n    y = x[0]\n    if y is None: {end}\n    loss = model(y)\n"
+        f"for x in loader:\n    y = x[0]\n    loss = model(y)\n    if y is None: {end}\n"
         "    loss.backward()\n    optimizer.step()\n"
     )
     guarded = (
@@ -515,3 +515,92 @@ def test_a_schedule_that_each_epoch_makes_cannot_be_made_before() -> None:
     with pytest.raises(UnclearError) as found:
         put_in(text, "monitor")
     assert (found.value.line, "schedule" in found.value.text.en) == (6, True)
+
+
+def test_the_trainer_of_transformers_tells_its_model_and_optimizer() -> None:
+    text = "from transformers import Trainer\ntrainer = Trainer(model)\ntrainer.train()\n"
+    result = put_in(text, "monitor")
+    assert "def on_train_begin(self, args, state, control, model=None, optimizer=None" in result
+    assert "(model, optimizer=optimizer, grad_acc_steps=args.gradient_accumulation_steps)" in result
+    assert result.endswith("trainer.add_callback(NpuInstrument())\ntrainer.train()")
+
+
+HANDED_ON = """\
+import torch
+from torch.optim.lr_scheduler import StepLR
+
+def build(model):
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    MORE
+    return RESULT
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "result", "is_clear"),
+    [
+        ("pass", "optimizer", False),
+        ("pass", "model, optimizer", False),
+        ("rates = StepLR(optimizer, 10)", "optimizer, rates", True),
+        ("fit(model, optimizer)", "model", True),
+    ],
+)
+def test_an_optimizer_that_another_file_is_given(more: str, result: str, is_clear: bool) -> None:
+    text = HANDED_ON.replace("MORE", more).replace("RESULT", result)
+    if is_clear:
+        assert "set_monitor(model, optimizer=optimizer" in put_in(text, "monitor")
+    else:
+        with pytest.raises(UnclearError) as found:
+            put_in(text, "monitor")
+        assert (found.value.line, "`build` hands" in found.value.text.en) == (5, True)
+
+
+def test_a_closure_computes_gradients_behind_the_place_where_they_are_read() -> None:
+    text = (
+        "import torch\nmodel = torch.nn.Linear(4, 4)\n"
+        "optimizer = torch.optim.LBFGS(model.parameters())\nfor x in loader:\n"
+        "    def closure():\n        loss = model(x).mean()\n        loss.backward()\n"
+        "        return loss\n    optimizer.step(closure)\n"
+    )
+    with pytest.raises(UnclearError) as found:
+        put_in(text, "monitor")
+    assert (found.value.line, "closure" in found.value.text.en) == (9, True)
+
+
+def test_a_list_of_parameters_that_is_empty_in_one_case() -> None:
+    text = (
+        "import torch\nhead = torch.nn.Linear(4, 4)\nbody = torch.nn.Linear(4, 4)\n"
+        "learnt = [{'params': body.parameters()}] if tunes else []\n"
+        "learnt.append({'params': head.parameters()})\n"
+        "optimizer = torch.optim.SGD(learnt, lr=0.1)\nfor x in loader:\n"
+        "    loss = head(body(x)).mean()\n    loss.backward()\n    optimizer.step()\n"
+    )
+    assert "set_monitor([head, body], optimizer=optimizer" in put_in(text, "monitor")
+
+
+OUTSIDE = """\
+import torch
+model = torch.nn.Linear(4, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+def fit(loader):
+    for x in loader:
+        loss = model(x).mean()
+        loss.backward()
+        optimizer.step()
+
+for epoch in range(3):
+    fit(data)
+    MORE
+"""
+
+
+@pytest.mark.parametrize("more", ["pass", "optimizer.step()"])
+def test_an_update_outside_of_the_scaled_steps(more: str) -> None:
+    text = OUTSIDE.replace("MORE", more)
+    if more == "pass":
+        assert "npu_scaler.step(optimizer)" in put_in(text, "float16")
+    else:
+        with pytest.raises(UnclearError) as found:
+            put_in(text, "float16")
+        assert (found.value.line, "updated here as well" in found.value.text.en) == (13, True)

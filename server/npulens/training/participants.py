@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeGuard
 
 from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import qualified_names
-from npulens.syntax.walking import nodes_below
+from npulens.syntax.walking import choices, nodes_below
 from npulens.training.flow import Flow, Value, Variable
 from npulens.training.node_places import Loop
 from npulens.training.step_loops import StepLoop
@@ -219,7 +219,8 @@ def _collects(name: str, variable: Variable, flow: Flow) -> bool:
     if "param" in name.lower() or "group" in name.lower():
         return True
     values = (each.value.node for each in flow.definitions.get(variable, ()))
-    return any(isinstance(value, ast.List) and not value.elts for value in values)
+    chosen = (each for value in values for each in choices(value))
+    return any(isinstance(each, ast.List) and not each.elts for each in chosen)
 
 
 def base_of(node: ast.expr, flow: Flow) -> ast.expr:

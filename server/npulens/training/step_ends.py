@@ -39,7 +39,7 @@ def _ends(chains: Sequence[tuple[ast.stmt, ...]], block: Sequence[ast.stmt]) -> 
         arms = [_of_arm(of_last, arm) for arm in (last.body, last.orelse)]
         if not all(each.is_always for each in arms):
             return _Ends([end for each in arms for end in each.statements], is_always=False)
-    return _Ends([_with_what_belongs(last, block)], is_always)
+    return _Ends([with_what_belongs(last, block)], is_always)
 
 
 def _of_arm(chains: Sequence[tuple[ast.stmt, ...]], arm: Sequence[ast.stmt]) -> _Ends:
@@ -51,7 +51,7 @@ def _of_arm(chains: Sequence[tuple[ast.stmt, ...]], arm: Sequence[ast.stmt]) -> 
 def closing(step: StepLoop, sites: CallSites, block: Sequence[ast.stmt]) -> ast.stmt:
     """The statement of a block around all updates behind which they are made, if they are."""
     chains = _chains(step, sites)
-    return _with_what_belongs(_latest([s for c in chains for s in c if s in block]), block)
+    return with_what_belongs(_latest([s for c in chains for s in c if s in block]), block)
 
 
 def _chains(step: StepLoop, sites: CallSites) -> list[tuple[ast.stmt, ...]]:
@@ -91,7 +91,7 @@ def _only_block(
     return None
 
 
-def _with_what_belongs(statement: ast.stmt, block: Sequence[ast.stmt]) -> ast.stmt:
+def with_what_belongs(statement: ast.stmt, block: Sequence[ast.stmt]) -> ast.stmt:
     """The last of the statements in a row that update something."""
     at = list(block).index(statement)
     for following in block[at + 1 :]:

@@ -6,6 +6,7 @@ from collections.abc import Container, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from npulens.syntax.bindings import Function
 from npulens.training.call_sites import CallSites, Loop, Path
 from npulens.training.statement_blocks import block_with
 from npulens.training.updates import Backward, Update
@@ -189,8 +190,8 @@ def _is_within(inner: tuple[Loop, ...], outer: tuple[Loop, ...]) -> bool:
     return len(inner) > len(outer) and inner[: len(outer)] == outer
 
 
-def own_exits(loop: Loop) -> list[ast.Continue | ast.Break | ast.Return]:
-    """The statements that leave a turn of a loop early, in the order of the source."""
+def own_exits(loop: Loop | Function) -> list[ast.Continue | ast.Break | ast.Return]:
+    """What leaves a turn of a loop, or a function, early, in the order of the source."""
     found: list[ast.Continue | ast.Break | ast.Return] = []
     pending: list[tuple[ast.AST, bool]] = [(node, True) for node in reversed(loop.body)]
     while pending:

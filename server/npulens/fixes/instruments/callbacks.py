@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from npulens.fixes.instruments.insertion import Insertion, before
-from npulens.fixes.instruments.instrument_model import Instrument
+from npulens.fixes.instruments.instrument_model import Instrument, fill
 from npulens.fixes.scripts import UnclearError
 from npulens.text.lines import LineMap
 from npulens.training.frameworks import FrameworkRun
@@ -34,6 +34,25 @@ def callback_lines(run: FrameworkRun, instrument: Instrument) -> tuple[str, ...]
             lines.append(f"    def {hook}(self, *_, **__):")
             lines += (f"        {line}" for line in block)
     return tuple(lines)
+
+
+def prepared_callback(instrument: Instrument) -> tuple[str, ...]:
+    """The same for lines that need the model and its optimizer, in the Trainer of transformers.
+
+    It has made its schedule when it calls this, and steps its optimizer once for each update.
+    Source: transformers, `Trainer._inner_training_loop` (`trainer.py`).
+    """
+    values = {
+        "model": "model",
+        "optimizer": "optimizer",
+        "accumulation": "args.gradient_accumulation_steps",
+    }
+    return (
+        _IMPORTS["transformers"],
+        f"class {_NAME}(NpuCallback):",
+        "    def on_train_begin(self, args, state, control, model=None, optimizer=None, **_):",
+        *(f"        {fill(line, values)}" for line in instrument.prepared),
+    )
 
 
 def added(runs: Sequence[FrameworkRun], lines: LineMap) -> Iterator[Insertion]:

@@ -9,6 +9,7 @@ from npulens.syntax.by_node import once_by_node
 from npulens.syntax.scopes import definitions_around
 from npulens.syntax.values import dotted_name, last_name
 from npulens.syntax.walking import is_main_guard, nodes_below
+from npulens.training.flow import Flow
 from npulens.training.loss_regions import LossRegion
 from npulens.training.program import Program
 
@@ -26,22 +27,56 @@ _SETTINGS = re.compile(
 """What settings are called, which have a device that is chosen by the user."""
 _WEIGHTS = frozenset({"weight", "bias"})
 _TENSORS = frozenset({"tensor", "Tensor", "FloatTensor", "as_tensor", "from_numpy"})
+_HOSTS = ("torch.device('cpu')", "'cpu'")
 _DEFAULTS = frozenset({"set_default_device", "set_default_tensor_type"})
 
 
-def stays_on_host(program: Program, above: Sequence[Program]) -> bool:
+def moves_to_host_alone(tree: ast.Module, flow: Flow) -> bool:
+    """Whether all that a script moves goes to the host: `device = torch.device("cpu")`."""
+    moves = [n for n in nodes_below(tree) if isinstance(n, ast.Call) and _is_move(n)]
+    targets = [_target(each) for each in moves]
+    return bool(targets) and all(each is not None and _is_of_host(each, flow) for each in targets)
+
+
+def _is_move(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and call.func.attr in ("to", "cuda", "npu")
+
+
+def _target(call: ast.Call) -> ast.expr | None:
+    """The device that `.to(device)` is given."""
+    given = [each.value for each in call.keywords if each.arg == "device"]
+    return next(iter((*call.args, *given)), None) if last_name(call.func) == "to" else None
+
+
+def _is_of_host(node: ast.expr, flow: Flow) -> bool:
+    made = flow.origins(node)
+    return bool(made) and all(not v.path and ast.unparse(v.node) in _HOSTS for v in made)
+
+
+def stays_on_host(
+    program: Program, above: Sequence[Program], regions: Sequence[LossRegion]
+) -> bool:
     """Whether a script that is started, or what starts it, names no device but the host.
 
     Args:
         program: The script with what it imports.
         above: The programs that import the script: they may move what they give it.
+        regions: The statements that compute losses.
     """
     start = program.start.tree
     larger = [each for each in above if any(m.tree is start for m in each.modules)]
-    if not larger and not _is_started(start):
+    if not larger and not _is_started(start) and not all(map(_is_given_nothing, regions)):
         return False
     modules = {id(m.tree): m for each in (program, *larger) for m in each.modules}
     return not any(_names_device(module.tree) for module in modules.values())
+
+
+def _is_given_nothing(region: LossRegion) -> bool:
+    """Whether no function around some statements has parameters, as a test without fixtures."""
+    around = [d for d in definitions_around(region.scope) if isinstance(d, Function)]
+    return bool(around) and not any(
+        [*each.args.posonlyargs, *each.args.args, *each.args.kwonlyargs] for each in around
+    )
 
 
 def _is_started(tree: ast.Module) -> bool:
@@ -164,8 +199,7 @@ def _is_host(node: ast.AST, assigned: Mapping[str, Sequence[ast.expr]]) -> bool:
     if not isinstance(node, ast.Name):
         return False
     values = assigned.get(node.id, ())
-    hosts = ("torch.device('cpu')", "'cpu'")
-    return bool(values) and all(ast.unparse(value) in hosts for value in values)
+    return bool(values) and all(ast.unparse(value) in _HOSTS for value in values)
 
 
 def _is_host_word(node: ast.expr) -> bool:

@@ -7,12 +7,13 @@ from functools import lru_cache
 
 from npulens.catalog.model import Edit
 from npulens.fixes.apply import apply_edits
-from npulens.fixes.instruments.callbacks import added, callback_lines
+from npulens.fixes.instruments.callbacks import added, callback_lines, prepared_callback
+from npulens.fixes.instruments.function_places import in_function
 from npulens.fixes.instruments.insertion import Insertion, edits_of
 from npulens.fixes.instruments.instrument_model import Instrument, fill
 from npulens.fixes.instruments.marks import marked_lines, script_tree
 from npulens.fixes.instruments.mixed_precision import MixedPrecision
-from npulens.fixes.instruments.prepared_lines import prepared_lines
+from npulens.fixes.instruments.prepared_lines import is_of_trainer, prepared_lines
 from npulens.fixes.instruments.script_places import (
     around_loops,
     at_top,
@@ -129,7 +130,12 @@ def _insertions(
     imports = instrument.imports
     steps, runs = training.steps, training.runs
     if instrument.needs_steps or instrument.dtype:
-        if not steps and not runs and not (instrument.dtype and turns(training)):
+        if not steps and not runs and instrument.is_of_turns_alone:
+            found = [*in_function(training, lines, instrument.step_begin, instrument.turn_end)]
+            if not found:
+                raise _no_steps(training)
+            yield from found
+        elif not steps and not runs and not (instrument.dtype and turns(training)):
             raise _no_steps(training)
         if runs and not steps and not instrument.dtype:
             imports += callback_lines(runs[0], instrument)
@@ -137,7 +143,10 @@ def _insertions(
         yield from around_loops(training, lines, instrument.before, instrument.after)
         ends = instrument.step_end, instrument.turn_end
         yield from in_steps(training, lines, instrument.step_begin, *ends)
-    if instrument.prepared:
+    if instrument.prepared and is_of_trainer(instrument, training):
+        imports += prepared_callback(instrument)
+        yield from added(runs, lines)
+    elif instrument.prepared:
         yield from prepared_lines(instrument, training, lines, above, find)
     if instrument.top:
         yield at_top(tree, lines, instrument.top)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from npulens.catalog.model import Edit
 from npulens.fixes.instruments.marks import marked
 from npulens.fixes.scripts import UnclearError
+from npulens.syntax.parsing import module_tree
 from npulens.text.lines import LineMap, line_ending
 from npulens.text.spans import Span
 
@@ -58,8 +59,8 @@ def behind(lines: LineMap, node: ast.stmt, inserted: Iterable[str], order: int =
 def _goes_on(line: str) -> bool:
     """Whether a part of a line is whole statements that do not leave their block: `a = b; c()`."""
     try:
-        found = ast.parse(line.strip().removesuffix(";")).body
-    except (SyntaxError, ValueError):
+        found = module_tree(line.strip().removesuffix(";")).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return all(isinstance(each, (ast.Expr, ast.Assign, ast.AugAssign)) for each in found)
 

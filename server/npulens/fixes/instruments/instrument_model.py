@@ -55,6 +55,11 @@ class Instrument:
         """Whether lines belong to the loops of the training."""
         return bool(self.before or self.step_begin or self.step_end or self.turn_end or self.after)
 
+    @property
+    def is_of_turns_alone(self) -> bool:
+        """Whether its lines belong to what a step does, wherever the loop around it is."""
+        return bool(self.step_begin) and not (self.before or self.step_end or self.after)
+
 
 def fill(line: str, values: Mapping[str, str]) -> str:
     """A line with the names in braces that are known filled in."""

@@ -14,7 +14,11 @@ from npulens.fixes.instruments.between_passes import BetweenPasses, is_clip
 from npulens.fixes.instruments.bfloat16_arrays import ArraySearch
 from npulens.fixes.instruments.earlier_passes import earlier_passes
 from npulens.fixes.instruments.half_hazards import HalfHazards
-from npulens.fixes.instruments.host_scripts import stays_on_host, takes_of_host
+from npulens.fixes.instruments.host_scripts import (
+    moves_to_host_alone,
+    stays_on_host,
+    takes_of_host,
+)
 from npulens.fixes.instruments.insertion import Insertion, before, behind
 from npulens.fixes.instruments.loss_scaling import scaler_lines
 from npulens.fixes.instruments.marks import marked, replaced_line
@@ -103,7 +107,8 @@ class MixedPrecision:
             raise UnclearError(line, "instrument.unclear-loss")
         if training.runs:
             line = training.runs[0].site.node.lineno
-            raise UnclearError(line, "instrument.precision-of-library")
+            option = {"bfloat16": "bf16=True", "float16": "fp16=True"}[dtype]
+            raise UnclearError(line, "instrument.precision-of-library", option=option)
         self._script, self._training = script, training
         self._dtype, self._scaler, self._find = dtype, scaler, find
         self._above = above
@@ -187,7 +192,9 @@ class MixedPrecision:
     ) -> bool:
         if any(takes_of_host(program, each, self._start.is_model) for each in regions):
             return True
-        return stays_on_host(program, above)
+        if moves_to_host_alone(self._script.tree, self._read[1]):
+            return True
+        return stays_on_host(program, above, regions)
 
     def _require_no_wrapper(self, flow: Flow) -> None:
         """See that a scaler is given optimizers, and no wrappers of them."""
@@ -299,9 +306,18 @@ class MixedPrecision:
             for each in every
         )
 
+    def _require_all_scaled(self) -> None:
+        """See that no optimizer is stepped outside of the steps: its gradients were scaled."""
+        scaled = {id(update) for turn in self._turns for update in turn.updates}
+        names = {self._script.source(u.optimizer) for t in self._turns for u in t.updates}
+        for update in self._training.updates:
+            if id(update) not in scaled and self._script.source(update.optimizer) in names:
+                raise UnclearError(update.site.node.lineno, "instrument.stepped-outside")
+
     def _scaled(self) -> Iterator[Edit]:
         """`loss.backward()` and `optimizer.step()` through the scaler."""
         script, scaler = self._script, self._scaler
+        self._require_all_scaled()
         for step in self._turns:
             for backward in step.backwards:
                 loss = script.source(backward.loss)

@@ -8,7 +8,7 @@ from npulens.fixes.instruments.instrument_model import Instrument, fill
 from npulens.fixes.instruments.loop_places import LoopPlace, changes, loop_place, makes_schedule_of
 from npulens.fixes.instruments.schedule_order import Spot, require_behind_schedules
 from npulens.fixes.instruments.script_places import loop_behind
-from npulens.fixes.instruments.wrapped_optimizers import path_to_optimizer
+from npulens.fixes.instruments.wrapped_optimizers import of_accelerate, path_to_optimizer
 from npulens.fixes.scripts import UnclearError
 from npulens.syntax.values import last_name
 from npulens.syntax.walking import nodes_below
@@ -26,7 +26,7 @@ from npulens.training.program import FindModule, FindPrograms
 from npulens.training.statement_blocks import block_with
 from npulens.training.training_script import TrainingScript
 from npulens.training.turns import turns
-from npulens.training.updates import is_in_two_passes
+from npulens.training.updates import Update, is_in_two_passes
 
 _MOST_NAMES = 6
 """How many names a number is followed through."""
@@ -45,6 +45,8 @@ def prepared_lines(
         UnclearError: There are several optimizers, or it is not clear what one is made of.
     """
     flow = Flow(training.sites.program, training.sites)
+    if any("{optimizer}" in line for line in instrument.prepared):
+        _require_own_step(training)
     made = _stepped(made_optimizers(training, flow), training, flow)
     known = loop_place(training, flow, made)
     loop: Loop | None
@@ -59,17 +61,21 @@ def prepared_lines(
         last = first.statement.end_lineno or first.statement.lineno
         spot = Spot(first.site, last + 1 if loop is None else loop.lineno)
     ready = {} if loop is not None else _ready_places(made, training, flow)
+    places = [spot] if loop is not None else [*ready.values()]
     replaced = replaced_model(made, training, flow)
     if replaced is not None:
         raise UnclearError(replaced.lineno, "instrument.replaced-model")
     if any("{optimizer}" in line for line in instrument.prepared):
-        _require_own_step(training)
-        spots = [spot] if loop is not None else [*ready.values()]
-        require_behind_schedules(spots, (each.site.node for each in made), training, flow)
+        _require_not_handed_on(made, training, flow)
+        require_behind_schedules(places, (each.site.node for each in made), training, flow)
         if not _is_given_to_what_steps(values["optimizer"], training):
             values["optimizer"] += path_to_optimizer(training, flow, find)
     if any("{accumulation}" in line for line in instrument.prepared):
         values["accumulation"] = _accumulation(training, spot, flow, above)
+        count, name = values["accumulation"], values["optimizer"]
+        if _is_of_accelerate(training):
+            last = max(each.line for each in places)
+            values["optimizer"] = of_accelerate(name, count, spot.site, last, flow)
     filled = [fill(line, values) for line in instrument.prepared]
     if loop is not None:
         yield before(lines, loop, filled, order=2)
@@ -87,6 +93,15 @@ def _ready_places(
         statement = _ready(each, made, training, flow)
         found[statement] = Spot(each.site, (statement.end_lineno or statement.lineno) + 1)
     return found
+
+
+def is_of_trainer(instrument: Instrument, training: TrainingScript) -> bool:
+    """Whether the Trainer of transformers makes the optimizer that the lines need."""
+    if training.steps or not training.runs or "{optimizer}" not in "".join(instrument.prepared):
+        return False
+    if any(run.name != "transformers" for run in training.runs):
+        return False
+    return not made_optimizers(training, Flow(training.sites.program, training.sites))
 
 
 def _stepped(
@@ -183,12 +198,58 @@ def _is_given_to_what_steps(optimizer: str, training: TrainingScript) -> bool:
     )
 
 
+def _require_not_handed_on(
+    made: Sequence[MadeOptimizer], training: TrainingScript, flow: Flow
+) -> None:
+    """See that no other file gets an optimizer from here, of which it may make a schedule.
+
+    Raises:
+        UnclearError: A function that nothing here calls returns one, without a schedule of it.
+    """
+    for each in () if training.steps else made:
+        function = each.site.function
+        if function is None or training.sites.callers(function):
+            continue
+        if function.name == "configure_optimizers":
+            continue  # Lightning makes no schedule itself
+        name = ast.unparse(each.optimizer)
+        returned = (
+            ast.unparse(part)
+            for node in nodes_below(function)
+            if isinstance(node, ast.Return) and node.value is not None
+            for part in nodes_below(node.value)
+            if isinstance(part, ast.expr)
+        )
+        is_made = any(makes_schedule_of(s, {name}, flow) for s in function.body)
+        if name in returned and not is_made:
+            line = each.statement.lineno
+            raise UnclearError(line, "instrument.handed-on", function=function.name)
+
+
 def _require_own_step(training: TrainingScript) -> None:
-    """See that the optimizer is updated by its `step()`, on which hooks are set."""
+    """See that the optimizer is updated by its `step()`, on which hooks are set, and read there."""
     for update in training.updates:
         if is_in_two_passes(update):
             node = update.site.node
             raise UnclearError(node.lineno, "instrument.two-passes-watched", code=ast.unparse(node))
+        if update.scaler is None and _is_given_closure(update, training):
+            node = update.site.node
+            raise UnclearError(node.lineno, "instrument.closure-watched", code=ast.unparse(node))
+
+
+def _is_given_closure(update: Update, training: TrainingScript) -> bool:
+    """`optimizer.step(closure)`, where the function that it is given goes backward."""
+    node = update.site.node
+    if not isinstance(node, ast.Call) or not node.args:
+        return False
+    statement = update.site.statement
+    ways = (path for each in training.backwards for path in training.sites.paths_to(each.site))
+    return any(site.statement is statement for path in ways for site in path.sites[:-1])
+
+
+def _is_of_accelerate(training: TrainingScript) -> bool:
+    """Whether an `Accelerator` goes backward, and tells its optimizers when to update."""
+    return any(last_name(call.func) == "Accelerator" for _, call in training.sites.calls())
 
 
 def _written(instrument: Instrument, made: MadeOptimizer) -> str:

@@ -69,11 +69,11 @@ def around_loops(
             yield behind(lines, loop, _under(condition, last), order=2)
             for exit_ in own_exits(loop):
                 if isinstance(exit_, ast.Return):
-                    yield _before_exit(lines, loop, exit_, _under(condition, last), order=4)
+                    yield before_exit(lines, loop, exit_, _under(condition, last), order=4)
 
 
-def _before_exit(
-    lines: LineMap, loop: Loop, exit_: ast.stmt, inserted: Sequence[str], order: int
+def before_exit(
+    lines: LineMap, loop: Loop | Function, exit_: ast.stmt, inserted: Sequence[str], order: int
 ) -> Insertion:
     """Lines before a statement that leaves a turn; under the condition of `if done: continue`."""
     for node in nodes_below(loop):
@@ -184,4 +184,4 @@ def _in_turn(
         first = start.lineno
         for exit_ in own_exits(step.loop):
             if first <= exit_.lineno <= (last.end_lineno or last.lineno):
-                yield _before_exit(lines, step.loop, exit_, closed, order=3)
+                yield before_exit(lines, step.loop, exit_, closed, order=3)

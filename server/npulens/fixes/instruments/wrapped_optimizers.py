@@ -8,6 +8,7 @@ from npulens.syntax.bindings import Function
 from npulens.syntax.meanings import Instance, resolve
 from npulens.syntax.values import last_name
 from npulens.syntax.walking import nodes_below
+from npulens.training.call_sites import Site
 from npulens.training.flow import Flow
 from npulens.training.loss_regions import assigned_names
 from npulens.training.program import FindModule, Program
@@ -48,6 +49,35 @@ def path_to_optimizer(training: TrainingScript, flow: Flow, find: FindModule | N
         line = [*found.values()][1].site.node.lineno
         raise UnclearError(line, "instrument.watches-wrapper")
     return next(iter(found), "")
+
+
+def of_accelerate(optimizer: str, count: str, spot: Site, line: int, flow: Flow) -> str:
+    """What to watch of an optimizer that `accelerator.prepare` returned, where gradients add up.
+
+    The `step()` of the wrapper is called for each batch, that of the optimizer inside for each
+    update. With a scaler the wrapper puts back the `step()` that it found.
+    Source: accelerate, `AcceleratedOptimizer.step` (`optimizer.py`).
+    """
+    if count == "1":
+        return optimizer
+    prepared = [
+        site
+        for site, call in flow.sites.calls()
+        if last_name(call.func) == "prepare" and _is_kept_as(optimizer, call, site)
+    ]
+    is_known = any(s.function is spot.function and s.node.lineno < line for s in prepared)
+    return (
+        f"{optimizer} if {optimizer}.scaler else {optimizer}.optimizer" if is_known else optimizer
+    )
+
+
+def _is_kept_as(name: str, call: ast.Call, site: Site) -> bool:
+    """`model, optimizer = accelerator.prepare(model, optimizer)`."""
+    statement = site.statement
+    if not isinstance(statement, ast.Assign) or statement.value is not call:
+        return False
+    kept = (part for target in statement.targets for part in getattr(target, "elts", [target]))
+    return any(ast.unparse(each) == name for each in kept)
 
 
 def _outer(updates: Sequence[Update], training: TrainingScript, flow: Flow) -> list[Update]:
