@@ -1183,3 +1183,50 @@ def test_a_script_that_moves_to_the_host_alone(here: Path, text: str, is_host: b
     code, _, errors = invoke("instrument", "float16", "train.py", "--diff")
     assert code == (2 if is_host else 0), errors
     assert not is_host or "moved to a device" in errors
+
+
+@pytest.mark.parametrize(
+    ("added", "is_found"),
+    [
+        ('sys.path.append("src")', True),
+        ('sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "src"))', True),
+        ('sys.path += [str(Path(__file__).parent.parent / "src")]', True),
+        ('print("src")', False),
+    ],
+)
+def test_modules_of_folders_that_a_script_adds(here: Path, added: str, is_found: bool) -> None:
+    (here / "pyproject.toml").write_text("")
+    for name in ("src", "tools"):
+        (here / name).mkdir()
+    (here / "src" / "nets.py").write_text(
+        "import torch\ndef criterion(x):\n    return torch.nn.BCELoss()(x.sigmoid(), x)\n"
+    )
+    (here / "tools" / "train.py").write_text(
+        f"import os\nimport sys\nfrom pathlib import Path\nimport torch\n{added}\n"
+        "from nets import criterion\nmodel = make().cuda()\n"
+        "optimizer = torch.optim.SGD(model.parameters(), lr=1)\nfor x in loader:\n"
+        "    loss = criterion(model(x.cuda()))\n    loss.backward()\n    optimizer.step()\n"
+    )
+    code, _, errors = invoke("instrument", "float16", "tools/train.py", "--diff")
+    assert code == (2 if is_found else 0), errors
+    assert not is_found or "nets.py:3" in errors
+
+
+def test_a_dump_starts_before_a_forward_pass_above_a_condition() -> None:
+    text = """\
+import torch
+model = torch.nn.Linear(4, 4)
+model.train()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x, y in loader:
+    found = model(x)
+    known = y != -1
+    if known.sum() > 0:
+        loss = torch.nn.functional.cross_entropy(found[known], y[known])
+        loss.backward()
+        optimizer.step()
+    log(found)
+"""
+    result = put_in(text, "dump")
+    assert "    npu_debugger.start()\n    found = model(x)" in result
+    assert "    npu_debugger.stop()\n    npu_debugger.step()\n    log(found)" in result

@@ -1,10 +1,16 @@
 """Which model and optimizer are watched, and when a step is over: tables of script shapes."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from npulens.fixes.instruments.inserting import instrumented
 from npulens.fixes.instruments.known_instruments import BY_NAME
 from npulens.fixes.scripts import UnclearError
+from npulens.workspace.instrumenting import carry_out, plan_insertion, write_settings
 
 MARK = "  # npulens: instrument "
 
@@ -604,3 +610,93 @@ def test_an_update_outside_of_the_scaled_steps(more: str) -> None:
         with pytest.raises(UnclearError) as found:
             put_in(text, "float16")
         assert (found.value.line, "updated here as well" in found.value.text.en) == (13, True)
+
+
+@pytest.mark.parametrize(
+    ("check", "listed"),
+    [
+        (
+            "if part is not None:",
+            "[npu_model for npu_model in (part, head) if npu_model is not None]",
+        ),
+        ("if args.part:", "[part, head]"),
+    ],
+)
+def test_a_model_that_may_not_be_there_is_left_out_of_the_list(check: str, listed: str) -> None:
+    text = (
+        "import torch\ndef main(args, head, part, loader):\n"
+        "    params = list(head.parameters())\n"
+        f"    {check}\n        params += list(part.parameters())\n"
+        "    optimizer = torch.optim.SGD(params, lr=0.1)\n    for x in loader:\n"
+        "        loss = head(x).mean()\n        loss.backward()\n        optimizer.step()\n"
+    )
+    assert f"set_monitor({listed}, optimizer=optimizer" in put_in(text, "monitor")
+
+
+MSPROBE = """\
+import json
+
+class PrecisionDebugger:
+    def __init__(self, config_path):
+        print("dump", json.load(open(config_path))["level"])
+    def start(self): ...
+    def stop(self): ...
+    def step(self): ...
+
+class TrainerMon:
+    def __init__(self, config_file_path, params_have_main_grad):
+        print("monitor", json.load(open(config_file_path))["format"])
+    def set_monitor(self, model, optimizer, grad_acc_steps):
+        print(type(model).__name__, type(optimizer).__name__, grad_acc_steps)
+"""
+ELSEWHERE = """\
+class Loss:
+    def backward(self): ...
+
+class Net:
+    def parameters(self): ...
+    def __call__(self, x):
+        return Loss()
+
+class Optimizer: ...
+
+class SGD(Optimizer):
+    def __init__(self, parameters): ...
+    def step(self): ...
+
+model = Net()
+optimizer = SGD(model.parameters())
+for x in range(2):
+    loss = model(x)
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"), [("dump", "dump L1\n"), ("monitor", "monitor csv\nNet SGD 1\n")]
+)
+def test_a_script_that_is_started_in_another_folder(tmp_path: Path, kind: str, said: str) -> None:
+    (tmp_path / "library" / "msprobe" / "pytorch").mkdir(parents=True)
+    (tmp_path / "library" / "msprobe" / "pytorch" / "__init__.py").write_text(MSPROBE)
+    (tmp_path / "tools").mkdir()
+    script = tmp_path / "tools" / "train.py"
+    script.write_text(ELSEWHERE)
+    carry_out(plan_insertion(script, BY_NAME[kind]))
+    write_settings(script, BY_NAME[kind])
+    for folder, started in (
+        (tmp_path, ["tools/train.py"]),
+        (tmp_path, ["-m", "tools.train"]),
+        (tmp_path / "tools", ["train.py"]),
+        (tmp_path / "library", [str(script)]),
+    ):
+        environment = {**os.environ, "PYTHONPATH": str(tmp_path / "library")}
+        done = subprocess.run(
+            [sys.executable, *started],
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.stdout, done.stderr) == (said, "")

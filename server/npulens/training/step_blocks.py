@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from npulens.syntax.walking import nodes_below
@@ -31,10 +32,17 @@ class StepBlock(NamedTuple):
     condition: str = ""
 
 
-def step_block(step: StepLoop, training: TrainingScript) -> StepBlock:
+def step_block(
+    step: StepLoop, training: TrainingScript, passes: Sequence[ast.stmt] = ()
+) -> StepBlock:
     """The block in which a loop trains.
 
     A function that is given an optimizer to train, and none to evaluate, does both in one loop.
+
+    Args:
+        step: The loop.
+        training: What the script does to train.
+        passes: Forward passes above what computes the losses, which belong to the step.
     """
     sites = training.sites
     trains = (*(u.site for u in step.updates), *(b.site for b in step.backwards))
@@ -48,7 +56,7 @@ def step_block(step: StepLoop, training: TrainingScript) -> StepBlock:
     conditions = _conditions(chains)
     if not conditions:
         return StepBlock(step.loop.body)
-    outside = _computed_outside(step, training, [block for _, block in conditions])
+    outside = _computed_outside(step, training, [block for _, block in conditions], passes)
     for _, block in reversed(conditions):
         if not any(each is block for each in outside):
             return StepBlock(block)
@@ -64,6 +72,7 @@ def first_that_trains(
     body: Sequence[ast.stmt],
     training: TrainingScript,
     trimmed: Callable[[LossRegion], LossRegion],
+    passes: Sequence[ast.stmt] = (),
 ) -> ast.stmt:
     """The first statement of a turn behind those that only evaluate now and then, or may end it.
 
@@ -72,6 +81,7 @@ def first_that_trains(
         body: The statements that a turn trains in.
         training: What the script does to train.
         trimmed: Takes from what computes a loss the statements that only prepare data.
+        passes: Forward passes above what computes the losses, which belong to the step.
     """
     ends = [each.site for each in step.updates] + [each.site for each in step.backwards]
     trains = {
@@ -82,7 +92,7 @@ def first_that_trains(
         for statement in site.statements
     }
     losses = [*_first_of_losses(step, training, trimmed)]
-    first = {id(each) for each in losses if each is not None}
+    first = {id(each) for each in (*losses, *passes) if each is not None}
     exits = {id(each) for each in own_exits(step.loop)} if None not in losses else set()
     start = body[0]
     for at, statement in enumerate(body[:-1]):
@@ -118,12 +128,17 @@ def _conditions(chains: Sequence[tuple[ast.stmt, ...]]) -> list[tuple[ast.If, li
 
 
 def _computed_outside(
-    step: StepLoop, training: TrainingScript, blocks: Sequence[list[ast.stmt]]
+    step: StepLoop,
+    training: TrainingScript,
+    blocks: Sequence[list[ast.stmt]],
+    passes: Sequence[ast.stmt],
 ) -> list[list[ast.stmt]]:
     """The blocks of which a loss is computed outside, in the loop."""
     of_loop = {id(node) for statement in step.loop.body for node in nodes_below(statement)}
     first = [
-        each for each in _first_of_losses(step, training) if each is None or id(each) in of_loop
+        each
+        for each in (*_first_of_losses(step, training), *passes)
+        if each is None or id(each) in of_loop
     ]
     return [
         block for block in blocks if any(each is None or not _is_in(each, block) for each in first)
@@ -132,6 +147,15 @@ def _computed_outside(
 
 def _is_in(node: ast.stmt, block: Sequence[ast.stmt]) -> bool:
     return any(node is each for statement in block for each in nodes_below(statement))
+
+
+def losses_of(step: StepLoop, training: TrainingScript) -> Iterator[LossRegion]:
+    """What computes the losses of a loop, as far as it is clear."""
+    for backward in step.backwards:
+        ways: list[Path] = training.sites.paths_to(backward.site)
+        for path in [each for each in ways if step.loop in each.loops][:1]:
+            with suppress(UnclearLossError):
+                yield loss_region(backward, path, training.barriers)
 
 
 def _first_of_losses(

@@ -1,12 +1,14 @@
 """The modules of a project that a script imports, as the script that is run would import them."""
 
-from collections.abc import Mapping
+import ast
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
 from npulens.catalog.messages import LocalizedError
 from npulens.fixes.scripts import read_script
 from npulens.syntax.parsing import tree_or_none
+from npulens.syntax.walking import nodes_below
 from npulens.training.program import FindModule, Module
 from npulens.workspace.fixing.rewriting_files import read_source
 from npulens.workspace.project.own_modules import project_root
@@ -16,7 +18,7 @@ def imported_modules(script: Path) -> FindModule:
     """Finds modules by their full names.
 
     The folder of the script is where Python looks first; scripts put the folders above it on the
-    path of Python.
+    path of Python, and those that they name: `sys.path.append("src")`.
     """
     return modules_for(script, {})
 
@@ -26,6 +28,7 @@ def modules_for(script: Path, known: Mapping[Path, Module]) -> FindModule:
     script = script.resolve()
     root = project_root(script) or _started_in(script)
     folders = [each for each in script.parents if each.is_relative_to(root)]
+    folders += [each for each in _added_folders(script, folders) if each.is_relative_to(root)]
 
     @cache
     def find(name: str) -> Module | None:
@@ -41,6 +44,35 @@ def modules_for(script: Path, known: Mapping[Path, Module]) -> FindModule:
         return None
 
     return find
+
+
+def _added_folders(script: Path, folders: Sequence[Path]) -> Iterator[Path]:
+    """The folders that a script puts on the path of Python, by the names in what it says.
+
+    They are looked for from where it may be started; that is above it.
+    """
+    try:
+        tree = tree_or_none(read_source(script).text)
+    except LocalizedError:
+        return
+    for value in () if tree is None else _added(tree):
+        names = [n.value for n in nodes_below(value) if isinstance(n, ast.Constant)]
+        parts = [each for each in names if isinstance(each, str) and each and "\0" not in each]
+        below = [each for each in parts if each.strip("./")]
+        for folder in folders if below else ():
+            found = (folder.joinpath(*some).resolve() for some in (parts, below))
+            yield from dict.fromkeys(each for each in found if each.is_dir())
+
+
+def _added(tree: ast.Module) -> Iterator[ast.expr]:
+    """`x` of `sys.path.append(x)`, `sys.path.insert(0, x)` and `sys.path += x`."""
+    for node in nodes_below(tree):
+        if isinstance(node, ast.AugAssign) and ast.unparse(node.target) == "sys.path":
+            yield node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            is_added = node.func.attr in ("append", "insert", "extend")
+            if is_added and node.args and ast.unparse(node.func.value) == "sys.path":
+                yield node.args[-1]
 
 
 def _started_in(script: Path) -> Path:

@@ -10,7 +10,7 @@ from npulens.fixes.instruments.schedule_order import Spot, require_behind_schedu
 from npulens.fixes.instruments.script_places import loop_behind
 from npulens.fixes.instruments.wrapped_optimizers import of_accelerate, path_to_optimizer
 from npulens.fixes.scripts import UnclearError
-from npulens.syntax.values import last_name
+from npulens.syntax.values import is_none, last_name
 from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
 from npulens.training.accumulation import accumulation, accumulation_options
@@ -56,7 +56,10 @@ def prepared_lines(
     else:
         _require_one(made, training, flow)
         first = made[0]
-        values = {"model": _written(instrument, first), "optimizer": ast.unparse(first.optimizer)}
+        values = {
+            "model": _written(instrument, first, training),
+            "optimizer": ast.unparse(first.optimizer),
+        }
         loop = loop_behind(training.steps, made)
         last = first.statement.end_lineno or first.statement.lineno
         spot = Spot(first.site, last + 1 if loop is None else loop.lineno)
@@ -252,13 +255,27 @@ def _is_of_accelerate(training: TrainingScript) -> bool:
     return any(last_name(call.func) == "Accelerator" for _, call in training.sites.calls())
 
 
-def _written(instrument: Instrument, made: MadeOptimizer) -> str:
-    """The model, or a list of several."""
+def _written(instrument: Instrument, made: MadeOptimizer, training: TrainingScript) -> str:
+    """The model, or a list of several, without those that may not be there."""
     if len(made.models) == 1:
         return made.models[0]
     if not instrument.takes_models:
         raise UnclearError(made.statement.lineno, "instrument.several-models")
-    return f"[{', '.join(made.models)}]"
+    listed = ", ".join(made.models)
+    tree = _module_of(made.site, training)
+    if any(_may_be_missing(each, tree) for each in made.models):
+        return f"[npu_model for npu_model in ({listed}) if npu_model is not None]"
+    return f"[{listed}]"
+
+
+def _may_be_missing(model: str, tree: ast.Module) -> bool:
+    """Whether a script asks if a model is there: `if encoder is not None:`."""
+    return any(
+        isinstance(node, ast.Compare)
+        and is_none(node.comparators[0])
+        and ast.unparse(node.left) == model
+        for node in nodes_below(tree)
+    )
 
 
 def _accumulation(
@@ -399,3 +416,7 @@ def _module_body(site: Site, training: TrainingScript) -> Sequence[ast.stmt]:
     """The statements of the module with a call."""
     program = training.sites.program
     return program.body_of(program.module_at(site.scope))
+
+
+def _module_of(site: Site, training: TrainingScript) -> ast.Module:
+    return training.sites.program.module_at(site.scope).tree

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator, Sequence
 
+from npulens.fixes.instruments.earlier_passes import earlier_passes
 from npulens.fixes.instruments.insertion import Insertion, before, behind
 from npulens.fixes.instruments.region_start import RegionStart
 from npulens.fixes.scripts import UnclearError
@@ -11,7 +12,7 @@ from npulens.syntax.walking import nodes_below
 from npulens.text.lines import LineMap
 from npulens.training.call_sites import Loop
 from npulens.training.made_optimizers import MadeOptimizer
-from npulens.training.step_blocks import first_that_trains, is_pure, step_block
+from npulens.training.step_blocks import first_that_trains, is_pure, losses_of, step_block
 from npulens.training.step_ends import closing, step_ends
 from npulens.training.step_loops import StepLoop, own_exits
 from npulens.training.training_script import TrainingScript
@@ -172,10 +173,14 @@ def _in_turn(
     closed: Sequence[str],
 ) -> Iterator[Insertion]:
     """At the begin of what a turn does to train, behind its updates, and where it ends early."""
-    block = step_block(step, training)
-    begin, closed = _under(block.condition, begin), _under(block.condition, closed)
     region_start = RegionStart(training.sites, training.sites)
-    start = first_that_trains(step, block.body, training, region_start.trimmed)
+    trimmed = region_start.trimmed
+    losses = [*map(trimmed, losses_of(step, training))]
+    earlier = earlier_passes(losses, training.sites, region_start, training.barriers)
+    passes = [each.statements[0] for each in earlier]
+    block = step_block(step, training, passes)
+    begin, closed = _under(block.condition, begin), _under(block.condition, closed)
+    start = first_that_trains(step, block.body, training, trimmed, passes)
     if begin:
         yield before(lines, start, begin, order=3)
     if closed:
