@@ -700,3 +700,42 @@ def test_a_script_that_is_started_in_another_folder(tmp_path: Path, kind: str, s
             check=False,
         )
         assert (done.stdout, done.stderr) == (said, "")
+
+
+@pytest.mark.parametrize(
+    "loop", ["for name, part in model.named_modules()", "for part in model.children()"]
+)
+def test_a_model_whose_parts_are_asked_for_their_parameters(loop: str) -> None:
+    text = (
+        "import torch\nmodel = torch.nn.Linear(4, 4)\ndecay = set()\n"
+        f"{loop}:\n    for key, value in part.named_parameters():\n        decay.add(key)\n"
+        "named = dict(model.named_parameters())\n"
+        "groups = [{'params': [named[key] for key in decay]}]\n"
+        "optimizer = torch.optim.SGD(groups, lr=0.1)\nfor x in loader:\n"
+        "    loss = model(x).mean()\n    loss.backward()\n    optimizer.step()\n"
+    )
+    assert "set_monitor(model, optimizer=optimizer" in put_in(text, "monitor")
+
+
+def test_groups_of_the_parameters_of_parts() -> None:
+    text = (
+        "import torch\nmodel = torch.nn.Linear(4, 4)\nparams = []\n"
+        "for name, part in model.named_modules():\n    params += list(part.parameters())\n"
+        "optimizer = torch.optim.SGD(params, lr=0.1)\nfor x in loader:\n"
+        "    loss = model(x).mean()\n    loss.backward()\n    optimizer.step()\n"
+    )
+    assert "set_monitor(model, optimizer=optimizer" in put_in(text, "monitor")
+
+
+def test_a_method_of_the_model_is_none_of_the_trainer() -> None:
+    text = (
+        "import torch\nclass Trainer:\n    def __init__(self, model, optimizer):\n"
+        "        self.model = model\n        self.optimizer = optimizer\n"
+        "    def train(self, loader):\n"
+        "        rates = torch.optim.lr_scheduler.StepLR(self.optimizer, 9)\n"
+        "        for epoch in range(3):\n            self.model.train()\n"
+        "            for x in loader:\n                self.model(x).mean().backward()\n"
+        "                self.optimizer.step()\n"
+    )
+    result = put_in(text, "monitor")
+    assert "grad_acc_steps=1)\n        for epoch in" in result

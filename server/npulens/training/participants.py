@@ -19,6 +19,8 @@ LOADERS = frozenset(
     | {"torch_geometric.loader.dataloader.DataLoader", "monai.data.DataLoader"}
 )
 _PARAMETERS = frozenset({"parameters", "named_parameters", "trainable_parameters"})
+_PARTS = frozenset({"modules", "named_modules", "children", "named_children"})
+"""Methods of a model that give its parts."""
 _MOST_STEPS = 200
 
 
@@ -163,7 +165,19 @@ def owners_of_parameters(optimizer: ast.expr, flow: Flow) -> Iterator[ast.expr]:
     for node in parts_of(optimizer, flow):
         function = node.func if isinstance(node, ast.Call) else None
         if isinstance(function, ast.Attribute) and function.attr in _PARAMETERS:
-            yield function.value
+            yield _whole(function.value, flow)
+
+
+def _whole(node: ast.expr, flow: Flow) -> ast.expr:
+    """`model`, where a loop over `model.named_modules()` asks each part for its parameters."""
+    variable = flow.variable(node) if isinstance(node, ast.Name) else None
+    made = [] if variable is None else flow.definitions.get(variable, [])
+    loops = [each.statement for each in made]
+    if len(loops) != 1 or not isinstance(loops[0], (ast.For, ast.AsyncFor)):
+        return node
+    called = getattr(loops[0].iter, "func", None)
+    is_of_parts = isinstance(called, ast.Attribute) and called.attr in _PARTS
+    return called.value if is_of_parts and isinstance(called, ast.Attribute) else node
 
 
 def takes_from_set(optimizer: ast.expr, flow: Flow) -> bool:

@@ -201,12 +201,17 @@ def changes(statement: ast.stmt, names: set[str], flow: Flow, *, is_deep: bool =
                 return True
         if _is_schedule_of(node, names, flow):
             return True
-        if is_deep and isinstance(node, ast.Call) and ast.unparse(node.func).startswith("self."):
+        if is_deep and isinstance(node, ast.Call) and _is_own_method(node.func):
             own = {name for name in names if name.startswith("self.")}
             for function in flow.functions_run(node) if own else ():
                 if any(changes(each, own, flow, is_deep=False) for each in function.body):
                     return True
     return False
+
+
+def _is_own_method(function: ast.expr) -> bool:
+    """`self.prepare`, and not `self.model.train`, which may have the name of an own one."""
+    return isinstance(function, ast.Attribute) and getattr(function.value, "id", "") == "self"
 
 
 def makes_schedule_of(statement: ast.stmt, names: set[str], flow: Flow) -> bool:
