@@ -61,6 +61,7 @@ REASONS = {
     "f = torch.rfft if hasattr(torch, 'rfft') else torch.fft.rfft": "older-torch",
     "try:\n    from torch._six import inf\nexcept ImportError:\n    inf = float('inf')": "fallback",
     "try:\n    import cupy, cupy.linalg\nexcept ImportError:\n    cupy = None": "fallback",
+    "from pytorch_lightning import Trainer\nTrainer(progress_bar_refresh_rate=5)": "on-host",
     "print('cuda:0')": "text",
     "print(torch.version.cuda)": "text",
     "logger.info(f'built for {torch.version.cuda}')": "text",

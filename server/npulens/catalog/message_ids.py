@@ -537,6 +537,7 @@ if TYPE_CHECKING:
         "check.kernels-by-name",
         "check.if-on-the-npu",
         "check.lightning-options",
+        "check.lightning-releases",
         "check.mmcv-backend",
         "check.ray-resource",
         "check.seeded-beside",
