@@ -7,6 +7,11 @@ from helpers import check, fixed
 FOUND = {
     "by a keyword": 'TrainingArguments(out, optim=⟦NPU605:"adamw_bnb_8bit"⟧)',
     "by an entry": 'model = {⟦NPU902:"flash_attn": True⟧}',
+    "TF32 of transformers": "TrainingArguments(out, ⟦NPU902:tf32=True⟧)",
+    "TF32 of a class derived from it": (
+        "from transformers import TrainingArguments\nclass Own(TrainingArguments):\n"
+        "    ⟦NPU902:tf32: bool = field(default=True⟧, metadata={})"
+    ),
     "by an argument of dict": "model = dict(type='EVA', ⟦NPU902:flash_attn=True⟧)",
     "by an assignment": "⟦NPU902:config.use_flash_attn = True⟧",
     "by a default": "def build(⟦NPU902:use_flash_attention=True⟧):\n    pass",
@@ -29,6 +34,8 @@ FOUND = {
     "TF32": "TrainingArguments(per_device_train_batch_size=8, ⟦NPU902:tf32=True⟧)",
 }
 SILENT = {
+    "TF32 of nobody known": "settings = dict(tf32=True)",
+    "TF32 that is off": "TrainingArguments(out, tf32=False)",
     "off": "model = dict(flash_attn=False, channels_last=False, use_xformers=None)",
     "not known": "model = dict(flash_attn=args.flash)",
     "a switch of a command line": "add_argument('--use_flash_attn', action='store_true')",
