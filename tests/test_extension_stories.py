@@ -426,3 +426,30 @@ def test_an_extension_that_is_imported_or_else_built_is_reported_at_the_build(he
     found = places(here, {"setup.py": SETUP.format("hull_2D"), "use.py": use})["use.py"]
     assert (7, "NPU601", "") in found
     assert (9, "NPU612", "reported-at-build") in found
+
+
+NVCC = code(
+    """
+    import subprocess
+    from torch.utils import cpp_extension
+
+
+    def release(folder):
+        return subprocess.check_output([folder + "/bin/nvcc", "-V"], text=True)
+
+
+    def build():
+        print(release(cpp_extension.CUDA_HOME))
+        flags = ["-O3", "--use_fast_math", "-U__CUDA_NO_HALF_OPERATORS__"]
+        return cpp_extension.load(name="box", sources=["box.cu"], extra_cuda_cflags=flags)
+    """
+)
+
+
+def test_the_compiler_and_where_it_is_belong_to_what_is_built(here: Path) -> None:
+    reason = "reported-at-build"
+    assert places(here, {"kernels.py": NVCC})["kernels.py"] == [
+        (6, "NPU906", ""),
+        *[(10, "NPU601", reason), (11, "NPU601", reason), (11, "NPU601", reason)],
+        *[(12, "NPU601", ""), (12, "NPU601", reason), (12, "NPU601", reason)],
+    ]

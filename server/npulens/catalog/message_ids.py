@@ -488,6 +488,7 @@ if TYPE_CHECKING:
         "check.extension-source",
         "check.extension-flags",
         "check.extension-command",
+        "check.extension-toolkit",
         "check.imported-here",
         "check.called-here",
         "check.needed-here",

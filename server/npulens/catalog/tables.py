@@ -51,6 +51,7 @@ CHECKED_WORDS = OPTIMIZERS | frozenset(
     | {"set_default_dtype", "set_default_tensor_type", "set_float32_matmul_precision"}
     | {"use_deterministic_algorithms", "device_ids", "allow_tf32"}
     | {"all_reduce", "reduce_scatter", "reduce_scatter_tensor"}
+    | {"nvcc", "nsys", "ncu", "nvprof", "gpustat", "trtexec"}
 )
 """Words of code that no table lists and a check looks at all the same."""
 
