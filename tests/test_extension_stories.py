@@ -453,3 +453,36 @@ def test_the_compiler_and_where_it_is_belong_to_what_is_built(here: Path) -> Non
         *[(10, "NPU601", reason), (11, "NPU601", reason), (11, "NPU601", reason)],
         *[(12, "NPU601", ""), (12, "NPU601", reason), (12, "NPU601", reason)],
     ]
+
+
+def test_an_extension_that_a_module_hands_on(here: Path) -> None:
+    setup = (
+        "from torch.utils.cpp_extension import CUDAExtension\n"
+        "setup(ext_modules=[CUDAExtension('pack._C', ['a.cu'])])\n"
+    )
+    use = "from .wrapper import kernels as k\n\n\ndef f(x):\n    return k.keep(x)\n"
+    files = {
+        "setup.py": setup,
+        "pack/__init__.py": "",
+        "pack/wrapper.py": "from . import _C as kernels\n",
+        "pack/use.py": use,
+        "pack/other.py": use.replace(".wrapper", "pack.wrapper"),
+        "pack/free.py": (
+            "try:\n    from . import _C as free\nexcept ImportError:\n    free = None\n"
+        ),
+        "pack/without.py": use.replace(".wrapper", ".free").replace("kernels", "free"),
+    }
+    found = places(here, files)
+    for name in ("pack/use.py", "pack/other.py"):
+        assert found[name] == [(1, "NPU612", ""), (5, "NPU608", "reported-at-import")]
+    assert (1, "NPU612", "") not in found.get("pack/without.py", [])
+
+
+def test_an_extension_that_a_helper_loads(here: Path) -> None:
+    loader = (
+        "from torch.utils.cpp_extension import load\n\n\ndef get(name, sources):\n"
+        "    return load(name=name, sources=sources)\n\n\nbox = get('box_ext', ['box.cu'])\n"
+    )
+    use = "from .loader import box\n\n\ndef f(x):\n    return box.keep(x)\n"
+    found = places(here, {"pack/__init__.py": "", "pack/loader.py": loader, "pack/use.py": use})
+    assert found["pack/use.py"] == [(1, "NPU612", ""), (5, "NPU608", "reported-at-import")]
