@@ -51,6 +51,11 @@ CUDA_ONLY = [
     "    index = faiss.index_cpu_to_gpu(r, 0, index)",
     "import faiss\nif (device == 'cuda' and a) or b:\n    if hasattr(faiss, 'x'):\n"
     "        index = faiss.index_cpu_to_all_gpus(index)\nelse:\n    log('on the host')",
+    "import faiss\nclass Index:\n    def __init__(self, use_gpu=False):\n"
+    "        self.use_gpu = use_gpu\n    def build(self):\n        if self.use_gpu:\n"
+    "            self.index = faiss.index_cpu_to_all_gpus(self.index)",
+    "import faiss\ndef build(index, wanted):\n    use_gpu = wanted and faiss.get_num_gpus() > 0\n"
+    "    if use_gpu:\n        index = faiss.index_cpu_to_all_gpus(index)\n    return index",
     # the namespace of whatever device there is
     "def f():\n    try:\n        return getattr(torch, device_name())\n"
     "    except AttributeError:\n        log('not there')\n        return torch.cuda",

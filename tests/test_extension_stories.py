@@ -426,3 +426,63 @@ def test_an_extension_that_is_imported_or_else_built_is_reported_at_the_build(he
     found = places(here, {"setup.py": SETUP.format("hull_2D"), "use.py": use})["use.py"]
     assert (7, "NPU601", "") in found
     assert (9, "NPU612", "reported-at-build") in found
+
+
+NVCC = code(
+    """
+    import subprocess
+    from torch.utils import cpp_extension
+
+
+    def release(folder):
+        return subprocess.check_output([folder + "/bin/nvcc", "-V"], text=True)
+
+
+    def build():
+        print(release(cpp_extension.CUDA_HOME))
+        flags = ["-O3", "--use_fast_math", "-U__CUDA_NO_HALF_OPERATORS__"]
+        return cpp_extension.load(name="box", sources=["box.cu"], extra_cuda_cflags=flags)
+    """
+)
+
+
+def test_the_compiler_and_where_it_is_belong_to_what_is_built(here: Path) -> None:
+    reason = "reported-at-build"
+    assert places(here, {"kernels.py": NVCC})["kernels.py"] == [
+        (6, "NPU906", ""),
+        *[(10, "NPU601", reason), (11, "NPU601", reason), (11, "NPU601", reason)],
+        *[(12, "NPU601", ""), (12, "NPU601", reason), (12, "NPU601", reason)],
+    ]
+
+
+def test_an_extension_that_a_module_hands_on(here: Path) -> None:
+    setup = (
+        "from torch.utils.cpp_extension import CUDAExtension\n"
+        "setup(ext_modules=[CUDAExtension('pack._C', ['a.cu'])])\n"
+    )
+    use = "from .wrapper import kernels as k\n\n\ndef f(x):\n    return k.keep(x)\n"
+    files = {
+        "setup.py": setup,
+        "pack/__init__.py": "",
+        "pack/wrapper.py": "from . import _C as kernels\n",
+        "pack/use.py": use,
+        "pack/other.py": use.replace(".wrapper", "pack.wrapper"),
+        "pack/free.py": (
+            "try:\n    from . import _C as free\nexcept ImportError:\n    free = None\n"
+        ),
+        "pack/without.py": use.replace(".wrapper", ".free").replace("kernels", "free"),
+    }
+    found = places(here, files)
+    for name in ("pack/use.py", "pack/other.py"):
+        assert found[name] == [(1, "NPU612", ""), (5, "NPU608", "reported-at-import")]
+    assert (1, "NPU612", "") not in found.get("pack/without.py", [])
+
+
+def test_an_extension_that_a_helper_loads(here: Path) -> None:
+    loader = (
+        "from torch.utils.cpp_extension import load\n\n\ndef get(name, sources):\n"
+        "    return load(name=name, sources=sources)\n\n\nbox = get('box_ext', ['box.cu'])\n"
+    )
+    use = "from .loader import box\n\n\ndef f(x):\n    return box.keep(x)\n"
+    found = places(here, {"pack/__init__.py": "", "pack/loader.py": loader, "pack/use.py": use})
+    assert found["pack/use.py"] == [(1, "NPU612", ""), (5, "NPU608", "reported-at-import")]

@@ -33,6 +33,14 @@ FOUND = [
     'monkeypatch.setenv("⟦⟧CUDA_VISIBLE_DEVICES", "0")',
 ]
 SCRIPTS = {
+    "a compiler": "import subprocess\nsubprocess.run([home + '/bin/⟦NPU906:nvcc⟧', '-V'])",
+    "a profiler": "import os\nos.system(f'⟦NPU906:nsys⟧ profile python {script}')",
+    "a path that is joined": (
+        "import os, subprocess\n"
+        "subprocess.check_output([os.path.join(home, 'bin', '⟦NPU906:nvcc⟧'), '--version'])"
+    ),
+    "a search for a compiler": "import shutil\nhas_nvcc = shutil.which('nvcc')",
+    "another program": "import subprocess\nsubprocess.run(['python', 'nvcc.py'])",
     "of Slurm": (
         'S = """#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH ⟦NPU903:--gres=gpu:8⟧\n'
         'export ⟦NPU901:CUDA_VISIBLE_DEVICES⟧=0,1\nsrun python a.py --backend ⟦NPU902:nccl⟧\n"""'

@@ -145,6 +145,13 @@ def test_all_libraries_of_the_facts_are_looked_at() -> None:
         "import apex as a\nn = ⟦NPU603:a.parallel.convert_syncbn_model⟧(m)\n",
         "import apex\nclass N(⟦NPU603:apex.normalization.FusedLayerNorm⟧):\n    pass\n",
         "from ⟦NPU602:apex.transformer⟧ import parallel_state\n",
+        "import faiss\nclass Index:\n    def __init__(self, use_gpu=True):\n"
+        "        self.use_gpu = use_gpu\n    def build(self):\n        if self.use_gpu:\n"
+        "            self.index = ⟦NPU602:faiss.index_cpu_to_all_gpus⟧(self.index)\n",
+        "import faiss, torch\ndef build(index):\n    use_gpu = ⟦NPU101:torch.cuda.is_available⟧()\n"
+        "    if use_gpu:\n        index = ⟦NPU602:faiss.index_cpu_to_all_gpus⟧(index)\n",
+        "import faiss\ndef build(index, args):\n    if args.use_gpu:\n"
+        "        index = ⟦NPU602:faiss.index_cpu_to_all_gpus⟧(index)\n",
         "import faiss\nr = ⟦NPU602:faiss.StandardGpuResources⟧()\nr2 = faiss.StandardGpuResources()\n",
         "import torchvision\nk = ⟦NPU604:torchvision.ops.nms⟧(b, s, 0.5)\nj = torchvision.ops.nms(b, s, 1)\n",
         "import numba\n@⟦NPU602:numba.cuda.jit⟧\ndef f(x):\n    pass\n",

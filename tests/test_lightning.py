@@ -2,7 +2,7 @@
 
 import pytest
 
-from helpers import SHIM, check, fixed
+from helpers import SHIM, check, findings, fixed
 
 ASKED = {
     "settings of a function": (
@@ -98,6 +98,12 @@ ASKED = {
     "whatever there is, by default in older releases": (
         "import pytorch_lightning as pl\n⟦NPU118:pl.Trainer⟧(devices=2, strategy='ddp')"
     ),
+    "whatever there is, by default from release 2 on": (
+        "from pytorch_lightning import Trainer\n⟦NPU118:Trainer⟧(max_epochs=3)"
+    ),
+    "whatever there is, by default in release 2": (
+        "from pytorch_lightning import Trainer\n⟦NPU118:Trainer⟧(precision='16-mixed')"
+    ),
     "whatever there is, by settings": (
         "from lightning import Trainer\n"
         "parser.add_argument('--accelerator', default=⟦NPU118:'auto'⟧)\n"
@@ -151,7 +157,7 @@ NOT_ASKED = {
     ),
     "a setting for the host": "import lightning\nsettings = {'accelerator': 'cpu'}",
     "the host by default in older releases": (
-        "from pytorch_lightning import Trainer\nTrainer(max_epochs=3)"
+        "from pytorch_lightning import Trainer\nTrainer(max_epochs=3, progress_bar_refresh_rate=20)"
     ),
     "what is handed over": "from lightning import Trainer\nTrainer(**settings)",
     "no trainer of Lightning": "from transformers import Trainer\nTrainer(max_steps=3)",
@@ -187,3 +193,18 @@ def test_nothing_is_put_in_its_place() -> None:
 def test_the_scaler_that_torch_has_at_its_top() -> None:
     source = check("import torch\nscaler = ⟦NPU303:torch.GradScaler⟧('cuda')\n")
     assert fixed(source).endswith("scaler = torch.npu.amp.GradScaler()\n")
+
+
+DEFAULTS = [
+    ("max_epochs=3", "hint", "the CPU was the default"),
+    ("max_epochs=3, precision='16-mixed'", "warning", ""),
+    ("max_epochs=3, devices=2", "warning", ""),
+]
+
+
+@pytest.mark.parametrize(("given", "severity", "note"), DEFAULTS)
+def test_a_release_that_is_not_known_is_said(given: str, severity: str, note: str) -> None:
+    source = f"from pytorch_lightning import Trainer\nTrainer({given})\n"
+    [found] = [each for each in findings(source) if each.rule.code == "NPU118"]
+    assert (found.severity or found.rule.severity).value == severity
+    assert note in (found.note.en if found.note is not None else "")

@@ -81,6 +81,11 @@ NEEDED = {
         "    return cupy.asarray(x)\n",
         [(2, "NPU602")],
     ),
+    "a flag that nothing reads": (
+        "try:\n    import cupy\n    HAS = True\nexcept ImportError:\n    HAS = False\n"
+        "def run(x):\n    return cupy.asarray(x)\n",
+        [(2, "NPU602")],
+    ),
     "the only way": (
         FLASH + "def attend(q, k, v):\n    return flash_attn_func(q, k, v)\n",
         [(2, "NPU602"), (7, "NPU708")],

@@ -7,6 +7,17 @@ from helpers import check, fixed
 FOUND = {
     "by a keyword": 'TrainingArguments(out, optim=⟦NPU605:"adamw_bnb_8bit"⟧)',
     "by an entry": 'model = {⟦NPU902:"flash_attn": True⟧}',
+    "trees on a GPU": "import xgboost\nxgboost.XGBRegressor(tree_method=⟦NPU902:'gpu_hist'⟧)",
+    "trees on a GPU, by a dictionary": "params = {'tree_method': ⟦NPU902:'gpu_hist'⟧}",
+    "boosting on a GPU": (
+        "from catboost import CatBoostClassifier\nCatBoostClassifier(task_type=⟦NPU902:'GPU'⟧)"
+    ),
+    "clusters on a GPU": "import faiss\nfaiss.Kmeans(8, 10, ⟦NPU902:gpu=True⟧)",
+    "TF32 of transformers": "TrainingArguments(out, ⟦NPU902:tf32=True⟧)",
+    "TF32 of a class derived from it": (
+        "from transformers import TrainingArguments\nclass Own(TrainingArguments):\n"
+        "    ⟦NPU902:tf32: bool = field(default=True⟧, metadata={})"
+    ),
     "by an argument of dict": "model = dict(type='EVA', ⟦NPU902:flash_attn=True⟧)",
     "by an assignment": "⟦NPU902:config.use_flash_attn = True⟧",
     "by a default": "def build(⟦NPU902:use_flash_attention=True⟧):\n    pass",
@@ -29,6 +40,11 @@ FOUND = {
     "TF32": "TrainingArguments(per_device_train_batch_size=8, ⟦NPU902:tf32=True⟧)",
 }
 SILENT = {
+    "TF32 of nobody known": "settings = dict(tf32=True)",
+    "clusters on the host": "import faiss\nfaiss.Kmeans(8, 10, gpu=False)",
+    "a GPU of something else": "run(gpu=True)",
+    "a task of something else": "config = LoraConfig(task_type='CAUSAL_LM')",
+    "TF32 that is off": "TrainingArguments(out, tf32=False)",
     "off": "model = dict(flash_attn=False, channels_last=False, use_xformers=None)",
     "not known": "model = dict(flash_attn=args.flash)",
     "a switch of a command line": "add_argument('--use_flash_attn', action='store_true')",

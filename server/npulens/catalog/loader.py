@@ -1,6 +1,6 @@
 """Reads rule files, checks them, and makes them a catalogue. See `docs/rule-format.md`."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -14,6 +14,7 @@ from npulens.catalog.npu_tables import MembersEntry, NpuTable, SignatureEntry
 from npulens.catalog.npu_variables import npu_variables
 from npulens.catalog.pattern_files import read_pattern_files
 from npulens.catalog.rule_file import CatalogueError, RuleFile
+from npulens.catalog.rule_properties import SettledBy
 from npulens.catalog.sections import (
     CALLS,
     ENVIRONMENT,
@@ -132,9 +133,14 @@ def _read(folder: Path, extra_files: Sequence[Path]) -> Catalogue:
         },
         operators=operators,
         npu=_npu_table(files, rules),
-        conditions=read_conditions(folder),
+        conditions=read_conditions(folder, _missing(symbols.values())),
         suite=SuiteTable({name: tuple(of) for name, of in suite.items()}, suite_names),
     )
+
+
+def _missing(symbols: Iterable[SymbolEntry]) -> frozenset[str]:
+    """The names that no release has, so that `hasattr` is false of them."""
+    return frozenset(e.symbol for e in symbols if SettledBy.OTHER_WAY in e.rule.settled_by)
 
 
 def _packages(

@@ -17,11 +17,13 @@ class SettledBy(str, Enum):
         TESTS: The file is one of a test, and there is nothing to use instead.
         HOST_CODE: The file prepares data on the host, where PyTorch has all APIs.
         TYPE_ONLY: What an import names is only in annotations and questions for types.
+        OTHER_WAY: It is missing, and the code has another way where an import fails.
     """
 
     TESTS = "tests"
     HOST_CODE = "host-code"
     TYPE_ONLY = "type-only"
+    OTHER_WAY = "other-way"
 
 
 class LibraryState(str, Enum):

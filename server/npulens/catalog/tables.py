@@ -16,7 +16,7 @@ from npulens.catalog.model import (
 )
 from npulens.catalog.native_tables import NativeTable
 from npulens.catalog.npu_tables import NO_NPU_TABLE, NpuTable
-from npulens.catalog.rule_properties import WITH_OTHER_WAYS, LibraryState
+from npulens.catalog.rule_properties import WITH_OTHER_WAYS, LibraryState, SettledBy
 from npulens.catalog.suite_tables import SuiteTable
 from npulens.catalog.verdict_tables import NO_CONDITIONS, ConditionTable
 
@@ -51,6 +51,7 @@ CHECKED_WORDS = OPTIMIZERS | frozenset(
     | {"set_default_dtype", "set_default_tensor_type", "set_float32_matmul_precision"}
     | {"use_deterministic_algorithms", "device_ids", "allow_tf32"}
     | {"all_reduce", "reduce_scatter", "reduce_scatter_tensor"}
+    | {"nvcc", "nsys", "ncu", "nvprof", "gpustat", "trtexec"}
 )
 """Words of code that no table lists and a check looks at all the same."""
 
@@ -343,6 +344,8 @@ class Catalogue:
     """
     library_words: frozenset[str] = field(init=False)
     """The roots of all packages of `libraries`, and the names of their methods."""
+    words_with_other_way: frozenset[str] = field(init=False)
+    """The last parts of `symbols` that are missing, of whose absence code may take notice."""
     triggers: frozenset[str] = field(init=False)
     """Words of which at least one is in every statement that can break a rule."""
     parts: frozenset[str] = field(init=False)
@@ -433,6 +436,9 @@ class Catalogue:
         of_methods = (name for name, method in self.methods.items() if method.is_of_library)
         all_roots = (name.partition(".")[0] for name in self.libraries)
         object.__setattr__(self, "library_words", frozenset([*all_roots, *of_methods]))
+        gone = (e for e in self.symbols.values() if SettledBy.OTHER_WAY in e.rule.settled_by)
+        last_words = frozenset(entry.symbol.rpartition(".")[2] for entry in gone)
+        object.__setattr__(self, "words_with_other_way", last_words)
         back = {e.becomes: e.symbol for e in self.symbols.values() if e.becomes is not None}
         object.__setattr__(self, "counterparts", back)
         prefixes = tuple(entry for entry in self.environment.values() if entry.prefix)
@@ -481,6 +487,7 @@ _OTHER_WORDS = (
     *("paged_adamw_8bit", "paged_adamw_32bit", "paged_lion_8bit", "paged_lion_32bit"),
     *("lion_32bit", "OptimizerNames"),
     *("adamw_apex_fused", "use_8bit_adam", "load_8bit", "tf32"),
+    *("tree_method", "gpu_predictor", "task_type"),
     *("zero_quantized_weights", "zero_quantized_gradients"),
     *("CUDA", "ShardedGradScaler", "environ", "putenv", "init_method", "__global__"),
 )

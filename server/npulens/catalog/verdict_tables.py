@@ -23,6 +23,7 @@ class ConditionTable:
         exports: Words for what is done to a model instead of running it.
         beside_exports: What else occurs in such names.
         host_instead: What moves something to a GPU that works on the host as well.
+        gone: Names that no release of PyTorch for the NPU has.
     """
 
     names: Mapping[str, str]
@@ -32,6 +33,7 @@ class ConditionTable:
     exports: frozenset[str] = frozenset()
     beside_exports: frozenset[str] = frozenset()
     host_instead: frozenset[str] = frozenset()
+    gone: frozenset[str] = frozenset()
 
     def is_export(self, words: Collection[str]) -> bool:
         """Whether the words of a name say that a model is exported, and nothing else."""
@@ -42,8 +44,8 @@ class ConditionTable:
 NO_CONDITIONS = ConditionTable({}, frozenset(), frozenset(), frozenset())
 
 
-def read_conditions(folder: Path) -> ConditionTable:
-    """Read the table from the folder of the rules."""
+def read_conditions(folder: Path, gone: frozenset[str]) -> ConditionTable:
+    """Read the table from the folder of the rules; what is gone is known from rules."""
     content = _read(folder, "conditions.json")
     names = {
         name: kind
@@ -58,6 +60,7 @@ def read_conditions(folder: Path) -> ConditionTable:
         frozenset(content["exports"]["words"]),
         frozenset(content["exports"]["beside"]),
         frozenset(_names(content, "host-instead")),
+        gone,
     )
 
 

@@ -49,7 +49,7 @@ def _default(value: ast.expr) -> ast.expr:
     first = value.args[:1] if last_identifier(value.func) == _OF_PYDANTIC else []
     named = [keyword.value for keyword in value.keywords if keyword.arg == "default"]
     texts = (each for each in (*named, *first) if isinstance(each, ast.Constant))
-    return next((each for each in texts if isinstance(each.value, str)), value)
+    return next((each for each in texts if isinstance(each.value, (str, bool))), value)
 
 
 def _of_call(node: ast.Call) -> Iterator[Given]:

@@ -6,6 +6,7 @@ Code for the host or for another accelerator keeps its APIs; so does the wrapper
 import ast
 
 from npulens.catalog.model import Rule
+from npulens.catalog.rule_properties import SettledBy
 from npulens.catalog.settlements import Settlement
 from npulens.checks.context import Context
 from npulens.syntax.scopes import Scope
@@ -24,4 +25,6 @@ def out_of_reach(rule: Rule, node: ast.AST, scope: Scope, context: Context) -> S
         if isinstance(node, ast.Attribute) and node.attr in _OTHER_ACTIVITIES:
             return Settlement("other-device")
         return None
+    if SettledBy.OTHER_WAY in rule.settled_by:
+        return context.fallback(node)
     return ON_HOST if context.lookups.is_for_others(scope) else None

@@ -191,6 +191,8 @@ def _has_attribute(node: ast.Call, scope: Scope, known: Known) -> Answer:
     name = f"{values[0].name}.{attribute.value}"
     if name in _NEW_NAMES:
         return Answer(True, "older-torch", node)
+    if name in known.table.gone:
+        return Answer(False, "older-torch", node)
     if attribute.value in _NEW_MEMBERS and values[0].name in ("torch", "torch.amp"):
         return Answer(True, "older-torch", node)
     if values[0].name == "torch" and attribute.value in known.table.makers - {"mps", "xpu", "mtia"}:

@@ -7,8 +7,9 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 
+from npulens.syntax.bindings import with_defaults
 from npulens.syntax.meanings import Qualified, resolve
-from npulens.syntax.scopes import Scope
+from npulens.syntax.scopes import Scope, definitions_around
 from npulens.syntax.values import last_name, root_name
 from npulens.syntax.walking import nodes_below
 from npulens.verdicts.conditions import Known
@@ -39,18 +40,41 @@ def guards_kernel(node: ast.If, scope: Scope, known: Known, behind: list[ast.stm
     )
 
 
-def moves_what_the_host_has(body: list[ast.stmt], scope: Scope, known: Known) -> bool:
-    """Whether statements move something to a GPU that works on the host as well, and nothing else.
+def moves_what_the_host_has(node: ast.If, scope: Scope, known: Known) -> bool:
+    """Whether an `if` moves something to a GPU that works on the host as well, and nothing else.
 
-    `index = faiss.index_cpu_to_gpu(resources, 0, index)`.
+    `index = faiss.index_cpu_to_gpu(resources, 0, index)`. Of a flag it has to be known that it is
+    off if nobody asks for more: one that a user gives, or that CUDA answers, is on with an NPU.
     """
-    calls = [call for statement in body for call in _calls(statement)]
+    calls = [call for statement in node.body for call in _calls(statement)]
     moves = any(
         isinstance(value, Qualified) and value.name in known.table.host_instead
         for call in calls
         for value in resolve(call.func, scope)
     )
-    return moves and not any(last_name(call.func) in ("cuda", "to", "npu") for call in calls)
+    if not moves or any(last_name(call.func) in ("cuda", "to", "npu") for call in calls):
+        return False
+    return not isinstance(node.test, (ast.Name, ast.Attribute)) or _is_off(node.test, scope)
+
+
+def _is_off(flag: ast.Name | ast.Attribute, scope: Scope) -> bool:
+    """Whether a flag is `False` by what is around it, or what faiss says of its own build."""
+    name, values = last_name(flag), list[ast.expr]()
+    for definition in definitions_around(scope):
+        for part in nodes_below(definition):
+            if isinstance(part, ast.arguments):
+                values += [value for given, value in with_defaults(part) if given.arg == name]
+            elif isinstance(part, ast.Assign) and any(last_name(t) == name for t in part.targets):
+                values.append(part.value)
+    of_value = [value for value in values if not isinstance(value, (ast.Name, ast.Attribute))]
+    return bool(of_value) and all(map(_says_off, of_value))
+
+
+def _says_off(value: ast.expr) -> bool:
+    """`False`, `wanted and faiss.get_num_gpus() > 0`."""
+    if isinstance(value, ast.Constant):
+        return value.value is False
+    return any(last_name(call.func) == "get_num_gpus" for call in _calls(value))
 
 
 def checks_only_for_card(body: list[ast.stmt]) -> bool:

@@ -238,7 +238,7 @@ class Regions:
                     *self.statements(node.body, scope),
                     *self._orelse(node, None, scope),
                 ]
-            if moves_what_the_host_has(node.body, scope, self.known):
+            if moves_what_the_host_has(node, scope, self.known):
                 return self._settled_body(node, "fallback", node.test, scope)
             if checks_only_for_card(node.body):
                 return self._settled_body(node, "cuda-alone", node.test, scope)

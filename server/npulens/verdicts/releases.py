@@ -71,7 +71,9 @@ def _by_exact_release(test: ast.Compare, release: TorchVersion) -> Answer:
     if isinstance(other, ast.Constant) and isinstance(other.value, str) and other.value.isalpha():
         return Answer(not is_equal, "elsewhere", test)
     given = _version_of(other)
-    if len(given) < 2 or given >= (*release,)[: len(given)]:
+    if not given or given >= (*release,)[: len(given)]:
+        return UNKNOWN
+    if len(given) == 1 and _part_of(test.left) is not None:
         return UNKNOWN
     return Answer(not is_equal, "older-torch", test)
 

@@ -25,7 +25,15 @@ _MOST_PARTS = 200
 _MOST_RELATED = 20
 _LONGEST_NAME = 200
 _FLAG_KEYWORD, _COMPILER, _COMMAND_NAME = "extra_cuda_cflags", "nvcc", "BuildExtension"
-_ARCHITECTURES = ("-gencode", "arch=compute_", "TORCH_CUDA_ARCH_LIST")
+_FLAGS = (
+    *("-gencode", "arch=compute_", "TORCH_CUDA_ARCH_LIST", "--expt-", "-maxrregcount"),
+    *("--maxrregcount", "-use_fast_math", "--use_fast_math", "--ptxas-options", "-Xptxas"),
+    *("-U__CUDA_NO_", "-D__CUDA_NO_"),
+)
+"""How flags begin that only the CUDA compiler takes, and the variable that says them."""
+
+
+_TOOLKIT = "CUDA_HOME"
 
 
 class _Part(NamedTuple):
@@ -175,7 +183,7 @@ class _Builds:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             if _is_source(node):
                 yield _Part(self._span(node), message("check.extension-source"))
-            elif node.value.startswith(_ARCHITECTURES) and len(node.value) < _LONGEST_NAME:
+            elif node.value.startswith(_FLAGS) and len(node.value) < _LONGEST_NAME:
                 yield _Part(self._span(node), message("check.extension-flags"))
         elif isinstance(node, ast.Dict):
             for key in node.keys:
@@ -187,12 +195,21 @@ class _Builds:
         elif isinstance(node, ast.keyword) and node.arg in (_FLAG_KEYWORD, _COMPILER):
             start = self._span(node).start
             yield _Part(Span(start, start + len(node.arg)), message("check.extension-flags"))
-        elif isinstance(node, ast.ImportFrom):
-            for alias in node.names:
-                if alias.name == _COMMAND_NAME:
-                    yield _Part(self._span(alias), message("check.extension-command"))
-        elif getattr(node, "id", getattr(node, "attr", "")) == _COMMAND_NAME:
-            yield _Part(self._span(node), message("check.extension-command"))
+        elif isinstance(node, (ast.ImportFrom, ast.Name, ast.Attribute)):
+            yield from self._named(node)
+
+    def _named(self, node: ast.ImportFrom | ast.Name | ast.Attribute) -> Iterator[_Part]:
+        """`from torch.utils.cpp_extension import BuildExtension, CUDA_HOME`, and their uses."""
+        if isinstance(node, ast.ImportFrom):
+            names = [(alias.name, self._span(alias)) for alias in node.names]
+        else:
+            name = node.id if isinstance(node, ast.Name) else node.attr
+            names = [(name, self._span(node))]
+        for name, span in names:
+            if name == _COMMAND_NAME:
+                yield _Part(span, message("check.extension-command"))
+            elif name == _TOOLKIT:
+                yield _Part(span, message("check.extension-toolkit"))
 
 
 def _settled(finding: Finding, lead: Span) -> Finding:

@@ -61,8 +61,8 @@ class Needs:
         nothing = [
             other for other in others if isinstance(other, ast.Assign) and is_none(other.value)
         ]
-        if guarded.flags or len(nothing) < len(others):
-            return None  # something takes their place
+        if not guarded.flags.isdisjoint(self._loads) or len(nothing) < len(others):
+            return None  # something takes their place, or a flag is read that says they are there
         return self._only_way(guarded)
 
     def _only_way(self, guarded: GuardedImport) -> ast.AST | None:

@@ -24,6 +24,7 @@ from npulens.checks.python.launching import (
     setting_values,
     slurm_requests,
     tool_use,
+    toolkit_commands,
 )
 from npulens.checks.python.libraries import (
     attention_calls,
@@ -122,6 +123,7 @@ _TABLE: tuple[tuple[Check, tuple[type[ast.AST], ...]], ...] = (
     (slurm_requests.given, _SETTINGS),
     (slurm_requests.further, _SETTINGS),
     (batch_scripts.listed, (ast.List, ast.Tuple)),
+    (toolkit_commands.started, (ast.Call,)),
     (kernel_texts.constant, (ast.Constant,)),
     (checkpoints.loaded, (ast.Call,)),
     (checkpoints.taken_to_host, (ast.Call,)),

@@ -199,7 +199,8 @@ class _BuildFile:
                 has_cuda = any(s.endswith(CUDA_SUFFIXES) for s in sources)
                 is_cuda = has_cuda or (_CUDA in kinds and not (_HOST in kinds and sources))
                 is_cuda = is_cuda or (is_loaded and has_flags)
-                yield from _checked(module, sources, is_cuda, use, (), False)
+                bound = tuple(self._bound(use)) if is_loaded else ()
+                yield from _checked(module, sources, is_cuda, use, bound, False)
 
     def _function_around(self, node: ast.AST) -> ast.FunctionDef | None:
         while node in self._owners:

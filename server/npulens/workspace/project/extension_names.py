@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from npulens.catalog.project_model import ExtensionName
+from npulens.syntax.other_modules import OtherModules, member_of
 from npulens.workspace.index.contents import Modules
 from npulens.workspace.index.fact_memo import FactMemo
 from npulens.workspace.index.import_lines import import_words
@@ -34,7 +35,7 @@ def extension_names(
     names.update(_taken(importable, modules, _Files(there, packages), memo))
     apart = [e for e in importable if any(e.folder not in file.parents for file in python)]
     names.update(_packages_of(apart, modules, memo))
-    return frozenset(names)
+    return frozenset(names.union(_handed_on(frozenset(names), modules, memo)))
 
 
 class _Files(NamedTuple):
@@ -52,9 +53,9 @@ class _Files(NamedTuple):
 
 def _declared(extension: Extension, there: Container[Path]) -> Iterator[Named]:
     known = _known(extension)
+    module = extension.file.with_suffix("").as_posix()
+    yield from ((module, name, known) for name in extension.bound)
     if extension.is_loaded:
-        module = extension.file.with_suffix("").as_posix()
-        yield from ((module, name, known) for name in extension.bound)
         return
     place = extension.folder.joinpath(*extension.module.split("."))
     if place not in there:
@@ -110,6 +111,24 @@ def _packages_of(
         if any(read):
             known = _known(extension)._replace(module=package)
             yield extension.folder.as_posix(), package, known
+
+
+def _handed_on(names: frozenset[Named], modules: Modules, memo: FactMemo) -> Iterator[Named]:
+    """The names by which a module hands extensions on: `from . import _C as kernels` at its top."""
+    words = {name for _, name, _ in names}
+    for file, content in modules.items():
+        if words.isdisjoint(import_words(content, memo).names):
+            continue
+        known = OtherModules(names, file.as_posix())
+        place = file.parent if file.stem == "__init__" else file.with_suffix("")
+        for each in summary_of(content, memo).imports:
+            if each.level < 0 or each.is_guarded or not each.is_at_top:
+                continue
+            module = "." * each.level + each.module
+            for name, bound in each.names:
+                extension = known.find(member_of(module, name))
+                if extension is not None:
+                    yield place.as_posix(), bound, extension
 
 
 def _may_be(extension: Extension, place: Path) -> bool:

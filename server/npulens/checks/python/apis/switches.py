@@ -5,12 +5,14 @@ import re
 from dataclasses import replace
 
 from npulens.catalog.model import Applicability, Edit, Fix, ImportNeed, Severity
+from npulens.checks.arguments import argument_of
 from npulens.checks.context import Context
 from npulens.checks.device_words import last_identifier
 from npulens.checks.entries import report_symbol
 from npulens.checks.titles import use
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.scopes import Scope
+from npulens.syntax.walking import choices
 
 
 def value_read(
@@ -185,15 +187,19 @@ def _statement(node: ast.Assign | ast.Call, text: str, scope: Scope, context: Co
 def product_precision(node: ast.Expr, scope: Scope, context: Context) -> None:
     """`torch.set_float32_matmul_precision("high")`, which on a GPU turns TF32 on."""
     call = node.value
-    if not isinstance(call, ast.Call) or len(call.args) != 1 or call.keywords:
+    if not isinstance(call, ast.Call) or len(call.args) + len(call.keywords) != 1:
         return
-    value = call.args[0]
-    if not isinstance(value, ast.Constant) or value.value not in _REDUCED_PRODUCTS:
-        return
+    value = argument_of(call, "precision", 0)
     name = "torch.set_float32_matmul_precision"
-    if name not in qualified_names(call.func, scope):
+    if value is None or name not in qualified_names(call.func, scope):
+        return
+    chosen = {getattr(each, "value", None) for each in choices(value)}
+    if chosen.isdisjoint(_REDUCED_PRODUCTS):
+        if chosen == {"highest"}:
+            context.settle(context.span(call), "no-effect")
         return
     becomes = "torch.npu.matmul.allow_hf32"
-    fixes = _statement(call, f"{becomes} = True", scope, context)
+    is_sure = isinstance(value, ast.Constant)
+    fixes = _statement(call, f"{becomes} = True", scope, context) if is_sure else []
     rule = context.catalogue.required("tf32-products")
     context.report(rule, context.span(call), name, fixes, replacement=becomes)

@@ -38,11 +38,12 @@ def _look_up(setting: Given, node: ast.AST, scope: Scope, context: Context) -> N
     """Report a setting of the tables, if its value is written.
 
     What must be near it is looked for in the same call or statement, and among the words of the
-    whole module.
+    whole module and the libraries that it imports.
     """
     name, place = _normal(setting.name), context.span(setting.place)
     statement = setting.place if isinstance(node, ast.arguments) else node
-    around = " ".join((context.source(statement), *sorted(context.facts.signs.decisive_words)))
+    words = (*context.facts.signs.decisive_words, *context.lookups.import_roots)
+    around = " ".join((context.source(statement), *sorted(words)))
     for each in choices(setting.value):
         for value in _values(each, scope):
             report = LaunchReport(

@@ -15,7 +15,7 @@ from npulens.text.spans import Span
 
 _QUANT_TYPE = "bnb_4bit_quant_type"
 _OF_HUB = frozenset({"transformers", "diffusers", "peft"})
-_RUNNERS = frozenset(
+RUNNERS = frozenset(
     {
         "os.popen",
         "os.system",
@@ -31,7 +31,7 @@ _RUNNERS = frozenset(
         "asyncio.create_subprocess_shell",
     }
 )
-_RUNNER_NAMES = frozenset(name.rpartition(".")[2] for name in _RUNNERS)
+_RUNNER_NAMES = frozenset(name.rpartition(".")[2] for name in RUNNERS)
 _NVIDIA = re.compile(r"cuda|nvidia", re.IGNORECASE)
 _WITH_OPTIONS = re.compile(r"\s*(?:[\w/.-]*/)?nvidia-smi\s+--?\w")
 _COMMAND = re.compile(r"(?:^|[\s;&|/(])nvidia-smi(?![\w-])")
@@ -98,7 +98,7 @@ def nvidia_smi(node: ast.Call, scope: Scope, context: Context) -> None:
             return
     elif last_identifier(node.func) not in _RUNNER_NAMES:
         return
-    if _RUNNERS.isdisjoint(qualified_names(node.func, scope)) or _is_for_nvidia(scope):
+    if RUNNERS.isdisjoint(qualified_names(node.func, scope)) or _is_for_nvidia(scope):
         return
     texts = [value.text for value in resolve(first, scope) if isinstance(value, Literal)]
     if not any(map(_COMMAND.search, texts)):

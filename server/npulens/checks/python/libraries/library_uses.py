@@ -241,7 +241,8 @@ def uses_libraries(context: Context) -> bool:
     """
     if context.optional.is_wanted is None:
         extensions = context.target.project.extensions
-        roots = context.catalogue.library_words | extensions.foreign | extensions.likely
+        known = context.catalogue.library_words | context.catalogue.words_with_other_way
+        roots = known | extensions.foreign | extensions.likely
         # Everybody writes this word, only an import shows that it is the library.
         words = (roots - {"cuda"}) & context.lookups.identifiers
         text, of_module = context.code.text, context.lookups.import_roots

@@ -3,11 +3,12 @@
 import ast
 
 from npulens.catalog.messages import message
-from npulens.catalog.model import Applicability, Edit, Fix
+from npulens.catalog.model import Applicability, Edit, Fix, Severity
 from npulens.catalog.tables import Meaning, ParameterEntry
 from npulens.checks.arguments import keyword_of, spread_keywords
 from npulens.checks.context import Context
 from npulens.checks.device_words import last_identifier
+from npulens.checks.purpose import ON_HOST
 from npulens.checks.shared_rules import AUTO_ACCELERATOR, DATA_PARALLEL_RULE
 from npulens.checks.titles import use
 from npulens.syntax.meanings import qualified_names
@@ -19,6 +20,17 @@ _FROM_OPTIONS = "from_argparse_args"
 """What makes a Trainer from the options of a command line, until release 2."""
 _CHOOSING = frozenset({"accelerator", "gpus", "tpu_cores", "ipus", "hpus", None})
 """Parameters that say which accelerator, release by release, and `**settings`, which may."""
+_OF_RELEASE_1 = frozenset(
+    {
+        *("amp_backend", "amp_level", "auto_lr_find", "auto_scale_batch_size", "auto_select_gpus"),
+        *("checkpoint_callback", "flush_logs_every_n_steps", "log_gpu_memory", "num_processes"),
+        *("move_metrics_to_cpu", "multiple_trainloader_mode", "prepare_data_per_node"),
+        *("process_position", "progress_bar_refresh_rate", "replace_sampler_ddp"),
+        *("resume_from_checkpoint", "stochastic_weight_avg", "terminate_on_nan"),
+        *("track_grad_norm", "truncated_bptt_steps", "weights_summary"),
+    }
+)
+"""Parameters that release 2 refuses. Source: Lightning 2.0 CHANGELOG, what was removed."""
 _DATA_PARALLEL = frozenset({"strategy", "accelerator", "distributed_backend"})
 """Parameters that have taken `"dp"`, release by release."""
 _NO_GPUS: frozenset[object] = frozenset({None, 0, "0", ""})
@@ -47,10 +59,8 @@ def called(node: ast.Call, scope: Scope, context: Context) -> None:
             _data_parallel(keyword.value, context)
     if not context.facts.shim.is_active and _is_for_device(node, gpus):
         _precision(node, context)
-    if _chooses_itself(node, callee, scope):
-        rule = context.catalogue.required(AUTO_ACCELERATOR)
-        note = None if callee is node.func else message("check.lightning-options")
-        context.report(rule, context.span(node.func), context.source(node.func), [], note=note)
+    if _chooses_itself(node, callee):
+        _chosen(node, callee, scope, context)
 
 
 def _made(callee: ast.expr) -> ast.expr:
@@ -60,20 +70,44 @@ def _made(callee: ast.expr) -> ast.expr:
     return callee
 
 
-def _chooses_itself(node: ast.Call, callee: ast.expr, scope: Scope) -> bool:
-    """Whether nothing says which accelerator: since release 2 Lightning chooses one then.
-
-    So did release 1 if the number of devices was given, and took the CPU otherwise.
-    """
+def _chooses_itself(node: ast.Call, callee: ast.expr) -> bool:
+    """Whether nothing says which accelerator it is to be."""
     given = {keyword.arg for keyword in node.keywords}
     if not given.isdisjoint(_CHOOSING) or last_identifier(callee) not in _CLASSES:
         return False
-    if callee is not node.func:
+    return callee is not node.func or not node.args
+
+
+def _chosen(node: ast.Call, callee: ast.expr, scope: Scope, context: Context) -> None:
+    """Since release 2 Lightning chooses an accelerator then.
+
+    So did release 1 if the number of devices was given, and took the CPU otherwise, which is right.
+    Where nothing tells the release, that is said.
+    """
+    note = None if callee is node.func else message("check.lightning-options")
+    severity, settled = None, None
+    given = {keyword.arg for keyword in node.keywords}
+    if callee is node.func and not _is_of_release_2(node, scope) and "devices" not in given:
+        note, severity = message("check.lightning-releases"), Severity.HINT
+        settled = None if given.isdisjoint(_OF_RELEASE_1) else ON_HOST
+    context.report(
+        context.catalogue.required(AUTO_ACCELERATOR),
+        context.span(node.func),
+        context.source(node.func),
+        [],
+        note=note,
+        severity=severity,
+        settled=settled,
+    )
+
+
+def _is_of_release_2(node: ast.Call, scope: Scope) -> bool:
+    """Whether a call can only be one of release 2: by the package, or by `precision="16-mixed"`."""
+    precision = keyword_of(node, "precision")
+    if precision is not None and "-" in _text(precision):
         return True
-    if node.args:
-        return False
     names = qualified_names(node.func, scope)
-    return "devices" in given or any(not n.startswith("pytorch_lightning.") for n in names)
+    return any(not name.startswith("pytorch_lightning.") for name in names)
 
 
 def _accelerator(callee: ast.expr, scope: Scope, context: Context) -> ParameterEntry | None:
