@@ -6,7 +6,7 @@ FOLDER holds checkouts of the repositories of a list of `tests/data/dynamic_labe
 its last name; those that are not there are left out, and named. A place is found if what is
 reported covers its line. `extra` are lines of the labelled files that are reported and are no
 place: batches of other sizes, tensors that grow and explicit synchronization, which the labels do
-not have, are not counted among them.
+not have, are not counted among them. What `shapes` says stays on the host is taken for no place.
 """
 
 import argparse
@@ -21,6 +21,7 @@ from typing import NamedTuple
 LABELS = Path(__file__).parents[1] / "tests" / "data" / "dynamic_labels.tsv"
 _NOT_LABELLED = frozenset({"NPU807", "NPU808", "NPU809", "NPU810"})
 _IN_TRAINING = "train"
+_ON_HOST = "host"
 
 
 class Label(NamedTuple):
@@ -121,6 +122,8 @@ def _lines(command: list[str], checkout: Path) -> dict[tuple[str, int], list[str
     for each in json.loads(done.stdout):
         text = each.get("symbol") or each["message"]
         if each["code"] in _NOT_LABELLED or "synchronize" in text:
+            continue
+        if each.get("reached") == _ON_HOST:
             continue
         for line in range(each["line"], each["end_line"] + 1):
             found[Path(each["path"]).as_posix(), line].append(f"{each['line']}: {text}")
