@@ -208,6 +208,98 @@ CASES: dict[str, tuple[str, list[str], list[str]]] = {
         [],
         ["float(total)"],
     ),
+    "batches that a loop moves itself": (
+        """
+        def evaluate(loader, model, device):
+            for data in loader:
+                out = model(data["x"].to(device))
+                print(data["y"].cpu(), data["y"][data["y"] > 0], out.argmax(dim=1).tolist())
+            for step, (x, y) in enumerate(loader):
+                out = model(x.cuda())
+                found = (y == 1).nonzero()
+            for x in loader:
+                x = torch.reshape(x, (2, 3)).type(torch.FloatTensor)
+                x = x.to(device)
+                first = x.type(torch.FloatTensor)
+            for batch in loader:
+                x, y = batch
+                wrong = y[y > 0]
+                y = y.to(device)
+                right = y[y > 1]
+        """,
+        ["out.argmax(dim=1).tolist()", "x.type(torch.FloatTensor)"],
+        ["y[y > 1]"],
+    ),
+    "batches that a loop does not move": (
+        """
+        def evaluate(loader):
+            for x, y in loader:
+                print(x.cpu(), y.to(x.dtype).cpu())
+        """,
+        [],
+        ["x.cpu()", "y.to(x.dtype).cpu()"],
+    ),
+    "what NumPy computes with under another name": (
+        """
+        def error(model, x, truth):
+            wanted = truth
+            index = np.argwhere(wanted > 0)
+            close = (truth[index[0][:]] < 3) | (truth[index[0][:]] < 0.05)
+            return float(torch.sum(close)), float(torch.sum(x))
+        """,
+        ["float(torch.sum(x))"],
+        [],
+    ),
+    "tables of scipy": (
+        """
+        import scipy.sparse as sp
+
+        def edges(table, mask: torch.Tensor):
+            loops = table + sp.eye(table.shape[0])
+            rows = torch.LongTensor(loops.nonzero()), torch.FloatTensor(loops[loops.nonzero()])
+            return rows, mask.nonzero()
+
+        def edges_of(table):
+            return torch.LongTensor(table.nonzero())
+        """,
+        ["mask.nonzero()"],
+        [],
+    ),
+    "what is compared with a copy on the host": (
+        """
+        def error(x: torch.Tensor, wanted, rows):
+            guess = torch.squeeze(x.cpu(), 1)
+            loss = (guess - wanted.float()).abs().mean()
+            print(loss)
+        """,
+        ["x.cpu()"],
+        [],
+    ),
+    "a loop over several things of which one is read": (
+        """
+        def boxes(scores: torch.Tensor, sizes: torch.Tensor, masks: torch.Tensor):
+            for score, size, mask in zip(scores, sizes, masks):
+                result = Result()
+                result.score = score
+                result.mask = mask.cpu()
+            for score, size in zip(scores, sizes):
+                total = float(size)
+        """,
+        ["masks", "mask.cpu()", "sizes", "float(size)"],
+        [],
+    ),
+    "a number that a forward pass counts to": (
+        """
+        class Shift(nn.Module):
+            def forward(self, x, shift, other):
+                width = x.size(3)
+                left = torch.LongTensor([i for i in range(shift, width)])
+                right = torch.LongTensor([i for i in range(width - shift)])
+                return left, right, range(width - other)
+        """,
+        [],
+        ["range(width - other)"],
+    ),
 }
 
 
