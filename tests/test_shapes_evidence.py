@@ -269,11 +269,11 @@ CASES: dict[str, tuple[str, list[str], list[str]]] = {
         """
         def error(x: torch.Tensor, wanted, rows):
             guess = torch.squeeze(x.cpu(), 1)
-            loss = (guess - wanted.float()).abs().mean()
+            loss = torch.mean(torch.abs(guess[rows > 0] - wanted[rows > 0]))
             print(loss)
         """,
         ["x.cpu()"],
-        [],
+        ["wanted[rows > 0]"],
     ),
     "a loop over several things of which one is read": (
         """
@@ -299,6 +299,15 @@ CASES: dict[str, tuple[str, list[str], list[str]]] = {
         """,
         [],
         ["range(width - other)"],
+    ),
+    "text that a name holds": (
+        """
+        def told(x: torch.Tensor, table):
+            line = "{:.3f} {}"
+            return line.format(x.mean(), 1), table.format(x.mean())
+        """,
+        ["x.mean()"],
+        [],
     ),
 }
 
@@ -335,3 +344,25 @@ def test_all_methods_of_tensors_are_known() -> None:
     unknown = [n for n in methods if not is_method_of_tensors(n) and n not in TENSOR_METHODS]
     assert not unknown
     assert not is_method_of_tensors("num_edges")
+
+
+@pytest.mark.parametrize(
+    ("path", "is_told"),
+    [
+        ("train_and_test.py", True),
+        ("training_and_evaluation.py", True),
+        ("evaluate.py", False),
+        ("test_train.py", False),
+    ],
+)
+def test_a_file_that_trains_and_tests_is_not_cold(path: str, is_told: bool) -> None:
+    snippet = """
+    def fit(net, loader, optimizer, loss_of):
+        for x, y in loader:
+            loss = loss_of(net(x), y)
+            loss.backward()
+            optimizer.step()
+            correct = (net(x).argmax(dim=1) == y).sum().item()
+    """
+    found = analyze(Document(path, HEAD + code(snippet)), CATALOGUE, Target())
+    assert any(each.rule.code == "NPU805" for each in found) is is_told

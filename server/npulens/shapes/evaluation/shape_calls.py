@@ -255,13 +255,21 @@ class Calls(Libraries):
 
     def _as_text(self, node: ast.Call, callee: ast.Attribute) -> Value | None:
         """A method that writes what it is given, in text, a picture or a record of the run."""
-        if callee.attr in _SHOWING or _is_format(callee) or self._keeps_table(node, callee):
+        is_text = _is_format(callee) or self._is_format_of_name(callee)
+        if callee.attr in _SHOWING or is_text or self._keeps_table(node, callee):
             return self._shown(node)
         if _is_filled_in(node, callee) or _turns_to_text(callee):
             given = self.applied(node, "").arguments
             self.host_reads(node, given, message("shape.stay"), _PRINT_COST)
             return FOREIGN
         return None
+
+    def _is_format_of_name(self, callee: ast.Attribute) -> bool:
+        """`line.format(loss)` where `line = "{:.3f}"` stands before."""
+        if callee.attr != "format" or not isinstance(callee.value, ast.Name):
+            return False
+        text = self.named(callee.value.id)
+        return isinstance(text, Foreign) and "{" in text.name
 
     def _keeps_table(self, node: ast.Call, callee: ast.Attribute) -> bool:
         """`run.log({"loss": loss})`, which reads tensors to keep them."""
