@@ -230,6 +230,18 @@ CASES: dict[str, tuple[str, list[str], list[str]]] = {
         ["out.argmax(dim=1).tolist()", "x.type(torch.FloatTensor)"],
         ["y[y > 1]"],
     ),
+    "batches of a loader that another loop moves": (
+        """
+        def fit(loader, model, device):
+            seen = []
+            for x, y in loader:
+                seen.append(y.cpu().numpy())
+            for step, (x, y) in enumerate(tqdm(loader)):
+                found = model(x.to(device)).argmax(dim=1).cpu()
+        """,
+        [],
+        ["model(x.to(device)).argmax(dim=1).cpu()"],
+    ),
     "batches that a loop does not move": (
         """
         def evaluate(loader):

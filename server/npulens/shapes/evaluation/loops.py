@@ -35,6 +35,21 @@ def moves_batches(node: ast.For | ast.AsyncFor) -> bool:
     )
 
 
+@once_by_node
+def loaders_of_host(node: ast.AST) -> frozenset[str]:
+    """Names of what a function goes over in loops of which one moves what it gets."""
+    loops = (part for part in nodes_below(node) if isinstance(part, (ast.For, ast.AsyncFor)))
+    names = (iterated_name(loop.iter) for loop in loops if moves_batches(loop))
+    return frozenset(names) - {""}
+
+
+def iterated_name(node: ast.expr) -> str:
+    """`loader` of `loader`, `enumerate(loader)` and `tqdm(loader, desc="train")`."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
+        node = node.args[0]
+    return node.id if isinstance(node, ast.Name) else ""
+
+
 def _is_bound(node: ast.AST) -> TypeGuard[ast.Name]:
     return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
 

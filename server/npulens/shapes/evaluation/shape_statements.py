@@ -16,7 +16,14 @@ from npulens.shapes.evaluation.callers import (
     none_tested,
 )
 from npulens.shapes.evaluation.host_results import returns_array
-from npulens.shapes.evaluation.loops import iterated, moves_batches, reads_elements, reads_some
+from npulens.shapes.evaluation.loops import (
+    iterated,
+    iterated_name,
+    loaders_of_host,
+    moves_batches,
+    reads_elements,
+    reads_some,
+)
 from npulens.shapes.evaluation.optional import given_of, is_optional
 from npulens.shapes.evaluation.rare_arms import (
     is_failure,
@@ -256,10 +263,11 @@ class Statements(Binding):
         if sources:
             self.control.append(sources)
         first: Names | None = None
+        of_host = loaders_of_host(self.function.node)
         for _ in range(_PASSES):
             before = dict(self.names)
             self.bind(node.target, element_of(values))
-            if moves_batches(node):
+            if iterated_name(node.iter) in of_host or moves_batches(node):
                 self._lay_on_host(elements_bound(node))
             if first is not None and not self._carries(node, first):
                 break  # another turn does the same
