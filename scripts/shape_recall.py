@@ -4,23 +4,28 @@
 
 FOLDER holds checkouts of the repositories of a list of `tests/data/dynamic_labels.tsv`, each under
 its last name; those that are not there are left out, and named. A place is found if what is
-reported covers its line. `extra` are lines of the labelled files that are reported and are no
-place: batches of other sizes, tensors that grow and explicit synchronization, which the labels do
-not have, are not counted among them.
+reported covers its line, or is an argument of a call that begins there. `extra` are lines of the
+labelled files that are reported and are no place: batches of other sizes, tensors that grow and
+explicit synchronization, which the labels do not have, are not counted among them. What `shapes`
+says stays on the host is taken for no place.
 """
 
 import argparse
+import ast
 import json
 import subprocess
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 LABELS = Path(__file__).parents[1] / "tests" / "data" / "dynamic_labels.tsv"
 _NOT_LABELLED = frozenset({"NPU807", "NPU808", "NPU809", "NPU810"})
 _IN_TRAINING = "train"
+_ON_HOST = "host"
+_SELECTED = ("NPU8", "NPU912")
 
 
 class Label(NamedTuple):
@@ -106,7 +111,7 @@ def labels(path: Path = LABELS) -> list[Label]:
 
 def reported_in(checkout: Path) -> Reported:
     """What both commands report of a checkout."""
-    check = ["check", "--no-cache", "--exit-zero", "--select", "NPU8,NPU912"]
+    check = ["check", "--no-cache", "--exit-zero", "--select", ",".join(_SELECTED)]
     return Reported(_lines(["shapes"], checkout), _lines(check, checkout))
 
 
@@ -122,8 +127,29 @@ def _lines(command: list[str], checkout: Path) -> dict[tuple[str, int], list[str
         text = each.get("symbol") or each["message"]
         if each["code"] in _NOT_LABELLED or "synchronize" in text:
             continue
-        for line in range(each["line"], each["end_line"] + 1):
-            found[Path(each["path"]).as_posix(), line].append(f"{each['line']}: {text}")
+        if each.get("reached") == _ON_HOST or not each["code"].startswith(_SELECTED):
+            continue
+        path = Path(each["path"])
+        place = (each["line"], each["column"], each["end_line"], each["end_column"])
+        starts = _calls_of_arguments(checkout / path)
+        for line in range(starts.get(place, each["line"]), each["end_line"] + 1):
+            found[path.as_posix(), line].append(f"{each['line']}: {text}")
+    return found
+
+
+@lru_cache(maxsize=1)
+def _calls_of_arguments(file: Path) -> dict[tuple[int, int, int, int], int]:
+    """The lines where calls begin, by the places of the arguments that they have."""
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (SyntaxError, ValueError):
+        return {}
+    found = {}
+    for call in ast.walk(tree):
+        if isinstance(call, ast.Call):
+            for given in (*call.args, *(keyword.value for keyword in call.keywords)):
+                end_line, end = given.end_lineno or 0, given.end_col_offset or 0
+                found[given.lineno, given.col_offset + 1, end_line, end + 1] = call.lineno
     return found
 
 

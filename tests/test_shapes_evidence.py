@@ -208,6 +208,119 @@ CASES: dict[str, tuple[str, list[str], list[str]]] = {
         [],
         ["float(total)"],
     ),
+    "batches that a loop moves itself": (
+        """
+        def evaluate(loader, model, device):
+            for data in loader:
+                out = model(data["x"].to(device))
+                print(data["y"].cpu(), data["y"][data["y"] > 0], out.argmax(dim=1).tolist())
+            for step, (x, y) in enumerate(loader):
+                out = model(x.cuda())
+                found = (y == 1).nonzero()
+            for x in loader:
+                x = torch.reshape(x, (2, 3)).type(torch.FloatTensor)
+                x = x.to(device)
+                first = x.type(torch.FloatTensor)
+            for batch in loader:
+                x, y = batch
+                wrong = y[y > 0]
+                y = y.to(device)
+                right = y[y > 1]
+        """,
+        ["out.argmax(dim=1).tolist()", "x.type(torch.FloatTensor)"],
+        ["y[y > 1]"],
+    ),
+    "batches of a loader that another loop moves": (
+        """
+        def fit(loader, model, device):
+            seen = []
+            for x, y in loader:
+                seen.append(y.cpu().numpy())
+            for step, (x, y) in enumerate(tqdm(loader)):
+                found = model(x.to(device)).argmax(dim=1).cpu()
+        """,
+        [],
+        ["model(x.to(device)).argmax(dim=1).cpu()"],
+    ),
+    "batches that a loop does not move": (
+        """
+        def evaluate(loader):
+            for x, y in loader:
+                print(x.cpu(), y.to(x.dtype).cpu())
+        """,
+        [],
+        ["x.cpu()", "y.to(x.dtype).cpu()"],
+    ),
+    "what NumPy computes with under another name": (
+        """
+        def error(model, x, truth):
+            wanted = truth
+            index = np.argwhere(wanted > 0)
+            close = (truth[index[0][:]] < 3) | (truth[index[0][:]] < 0.05)
+            return float(torch.sum(close)), float(torch.sum(x))
+        """,
+        ["float(torch.sum(x))"],
+        [],
+    ),
+    "tables of scipy": (
+        """
+        import scipy.sparse as sp
+
+        def edges(table, mask: torch.Tensor):
+            loops = table + sp.eye(table.shape[0])
+            rows = torch.LongTensor(loops.nonzero()), torch.FloatTensor(loops[loops.nonzero()])
+            return rows, mask.nonzero()
+
+        def edges_of(table):
+            return torch.LongTensor(table.nonzero())
+        """,
+        ["mask.nonzero()"],
+        [],
+    ),
+    "what is compared with a copy on the host": (
+        """
+        def error(x: torch.Tensor, wanted, rows):
+            guess = torch.squeeze(x.cpu(), 1)
+            loss = torch.mean(torch.abs(guess[rows > 0] - wanted[rows > 0]))
+            print(loss)
+        """,
+        ["x.cpu()"],
+        ["wanted[rows > 0]"],
+    ),
+    "a loop over several things of which one is read": (
+        """
+        def boxes(scores: torch.Tensor, sizes: torch.Tensor, masks: torch.Tensor):
+            for score, size, mask in zip(scores, sizes, masks):
+                result = Result()
+                result.score = score
+                result.mask = mask.cpu()
+            for score, size in zip(scores, sizes):
+                total = float(size)
+        """,
+        ["masks", "mask.cpu()", "sizes", "float(size)"],
+        [],
+    ),
+    "a number that a forward pass counts to": (
+        """
+        class Shift(nn.Module):
+            def forward(self, x, shift, other):
+                width = x.size(3)
+                left = torch.LongTensor([i for i in range(shift, width)])
+                right = torch.LongTensor([i for i in range(width - shift)])
+                return left, right, range(width - other)
+        """,
+        [],
+        ["range(width - other)"],
+    ),
+    "text that a name holds": (
+        """
+        def told(x: torch.Tensor, table):
+            line = "{:.3f} {}"
+            return line.format(x.mean(), 1), table.format(x.mean())
+        """,
+        ["x.mean()"],
+        [],
+    ),
 }
 
 
@@ -243,3 +356,25 @@ def test_all_methods_of_tensors_are_known() -> None:
     unknown = [n for n in methods if not is_method_of_tensors(n) and n not in TENSOR_METHODS]
     assert not unknown
     assert not is_method_of_tensors("num_edges")
+
+
+@pytest.mark.parametrize(
+    ("path", "is_told"),
+    [
+        ("train_and_test.py", True),
+        ("training_and_evaluation.py", True),
+        ("evaluate.py", False),
+        ("test_train.py", False),
+    ],
+)
+def test_a_file_that_trains_and_tests_is_not_cold(path: str, is_told: bool) -> None:
+    snippet = """
+    def fit(net, loader, optimizer, loss_of):
+        for x, y in loader:
+            loss = loss_of(net(x), y)
+            loss.backward()
+            optimizer.step()
+            correct = (net(x).argmax(dim=1) == y).sum().item()
+    """
+    found = analyze(Document(path, HEAD + code(snippet)), CATALOGUE, Target())
+    assert any(each.rule.code == "NPU805" for each in found) is is_told

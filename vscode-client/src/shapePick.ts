@@ -92,7 +92,11 @@ function titleOf(uri: string): string {
 function choiceOf(shape: RankedShape): Choice {
   const path = vscode.workspace.asRelativePath(vscode.Uri.parse(shape.uri));
   const { t } = vscode.l10n;
-  const where = { training: t("in the training step"), evaluation: t("outside of training") };
+  const where = {
+    training: t("in the training step"),
+    evaluation: t("outside of training"),
+    host: t("on the host"),
+  };
   const parts = [
     shape.function,
     t("score {0}", shape.score),

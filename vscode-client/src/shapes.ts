@@ -16,7 +16,7 @@ export interface RankedShape {
   readonly code: string;
   /** `function` or `Class.method`. */
   readonly function: string;
-  readonly reached: "training" | "evaluation" | "unknown";
+  readonly reached: "training" | "evaluation" | "host" | "unknown";
   readonly isShape: boolean;
   readonly waits: boolean;
   readonly message: string;

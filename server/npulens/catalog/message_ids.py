@@ -931,6 +931,7 @@ if TYPE_CHECKING:
         "editor.score",
         "editor.training",
         "editor.cold",
+        "editor.on-host",
         "editor.shape-here",
         "editor.waits-here",
         "editor.both-here",

@@ -276,7 +276,8 @@ class DynamicShape(NamedTuple):
     Attributes:
         score: From 0 to 100.
         function: Where it is, `function` or `Class.method`.
-        reached: From where that is reached: `training`, `evaluation` or `unknown`.
+        reached: From where that is reached: `training`, `evaluation`, `unknown`, or `host` where no
+            device is named.
         is_shape: A shape depends on data.
         synchronizes: The host waits for the device.
         advice: What is better.

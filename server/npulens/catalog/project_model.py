@@ -206,6 +206,7 @@ class ProjectFacts:
         members: Names that its modules import from each other.
         names_cuda: A module of it names CUDA.
         only_infers: It uses models and trains none, as far as its modules show.
+        on_host: Paths of scripts that name no device, and of modules that only these import.
     """
 
     root: str = ""
@@ -217,6 +218,7 @@ class ProjectFacts:
     members: ModuleMembers = ModuleMembers()
     names_cuda: bool = False
     only_infers: bool = False
+    on_host: frozenset[str] = frozenset()
 
     def place_of(self, path: str) -> str:
         """The path of a file within the project; as it is, if the file is not below the root."""

@@ -30,6 +30,8 @@ class FileRole(Flag):
     HOST = auto()
 
 
+_TRAINS = re.compile(r"(?<![a-z])train(?:ing)?_(?:and|n)_(?:test|eval|val)")
+"""`train_and_test.py` does not only evaluate."""
 _TABLE = (
     (
         FileRole.IN_TESTS | FileRole.TEST,
@@ -39,6 +41,7 @@ _TABLE = (
 )
 _NEAR_TABLE = ((FileRole.COLD, _COLD), (FileRole.HOST, _HOST))
 """Checked in the last folder alone: whole projects are in `/data` and `tests`."""
+_BY_NAME = FileRole.TEST | FileRole.COLD
 _OUTER_FOLDERS = {
     "evaluation": FileRole.COLD,
     "metrics": FileRole.COLD,
@@ -59,4 +62,6 @@ def file_role(path: str) -> FileRole:
     for role, pattern in _NEAR_TABLE:
         if pattern.search(f"{folder}/{name}") is not None:
             found |= role
+    if found & _BY_NAME and _TRAINS.search(name) is not None:
+        return file_role(f"{path.removesuffix(name)}main.py")
     return found

@@ -103,6 +103,7 @@ class ModuleFacts:
         aliases: Names that represent something a table may know.
         missing_names: Names that are `None` or false on an NPU, where their library is not there.
         optional_names: These, and those of libraries that an NPU has in builds of their own.
+        is_on_host: It is run by scripts alone that name no device.
     """
 
     shim: ShimFacts
@@ -120,6 +121,7 @@ class ModuleFacts:
     aliases: frozenset[str]
     missing_names: frozenset[str]
     optional_names: frozenset[str]
+    is_on_host: bool
 
 
 def module_facts(
@@ -157,6 +159,7 @@ def module_facts(
         aliases=_aliases(segments, triggers),
         missing_names=_missing_names(segments, project.absent(catalogue.missing_libraries)),
         optional_names=_missing_names(segments, project.absent(catalogue.optional_libraries)),
+        is_on_host=path in project.on_host,
     )
 
 

@@ -75,7 +75,9 @@ def _paragraphs(analysis: Analysis, ranked: Ranked, named: _Named) -> Iterator[s
     title, here = _kind(ranked)
     score = message("editor.score", score=ranked.score).in_language(language)
     where = ""
-    if ranked.reach.is_hot or ranked.reach.is_cold:
+    if ranked.reach.is_on_host:
+        where = message("editor.on-host").in_language(language)
+    elif ranked.reach.is_hot or ranked.reach.is_cold:
         reached = message("editor.training" if ranked.reach.is_hot else "editor.cold")
         where = reached.in_language(language)
     yield f"**{title.in_language(language)}**{score}{where}"

@@ -101,6 +101,7 @@ _LENGTHS_READ = frozenset(
 """Methods of tensors that come to a length that may have been read from values."""
 _SIZES_READ = _LENGTHS_READ | {"view", "reshape", "unflatten"}
 """Those that read lengths from tensors that they are given for them."""
+_SENDING = frozenset({"to", "cuda", "npu"})
 _LISTS = frozenset(
     {"append", "extend", "insert", "copy", "pop", "index", "count", "remove", "sort"}
 )
@@ -150,10 +151,7 @@ class Calls(Libraries):
             if method is not None:
                 return self._own(node, method, is_of_self=method.owner is owner)
             return self._called(node, self._attribute(callee))
-        is_behind = self.behind is node
-        self.behind = None if callee.attr in OF_MODULES else callee.value
-        value = self.read(callee.value)
-        self.behind = node if is_behind else None
+        value = self._owner(node, callee)
         if callee.attr in KEEPING and value in (UNKNOWN, LIKELY) and self.is_module(callee.value):
             self.applied(node, "")
             return UNKNOWN  # the module itself
@@ -186,6 +184,14 @@ class Calls(Libraries):
             return self._of_tensor(node, callee, LIKELY)
         return self._of_something(node, callee, value)
 
+    def _owner(self, node: ast.Call, callee: ast.Attribute) -> Value:
+        """What a method is called of; a batch that is moved is not known any more."""
+        is_behind = self.behind is node
+        self.behind = None if callee.attr in OF_MODULES else callee.value
+        value = self.read(callee.value)
+        self.behind = node if is_behind else None
+        return UNKNOWN if value == HOST_BATCH and callee.attr in _SENDING else value
+
     def _is_in_module(self) -> bool:
         """Whether this is a method of a class with a `forward`, which hardly has arrays."""
         return self._method_of(self.function.owner, "forward") is not None
@@ -199,8 +205,11 @@ class Calls(Libraries):
         if callee.attr == "to" and value is UNKNOWN and self._is_unpacked(callee.value):
             self.applied(node, "")
             return LIKELY
-        if callee.attr in TENSOR_METHODS and (value is UNKNOWN or isinstance(value, Items)):
-            on_host = isinstance(value, Items) and is_on_host(value.each)
+        is_batch = value == HOST_BATCH
+        if callee.attr in TENSOR_METHODS and (
+            value is UNKNOWN or is_batch or isinstance(value, Items)
+        ):
+            on_host = is_batch or (isinstance(value, Items) and is_on_host(value.each))
             return self._of_tensor(node, callee, Tensor(on_host=on_host, is_sure=False))
         if value is UNKNOWN and callee.attr == UPDATING:
             self._keep(node, callee, None)
@@ -246,13 +255,21 @@ class Calls(Libraries):
 
     def _as_text(self, node: ast.Call, callee: ast.Attribute) -> Value | None:
         """A method that writes what it is given, in text, a picture or a record of the run."""
-        if callee.attr in _SHOWING or _is_format(callee) or self._keeps_table(node, callee):
+        is_text = _is_format(callee) or self._is_format_of_name(callee)
+        if callee.attr in _SHOWING or is_text or self._keeps_table(node, callee):
             return self._shown(node)
         if _is_filled_in(node, callee) or _turns_to_text(callee):
             given = self.applied(node, "").arguments
             self.host_reads(node, given, message("shape.stay"), _PRINT_COST)
             return FOREIGN
         return None
+
+    def _is_format_of_name(self, callee: ast.Attribute) -> bool:
+        """`line.format(loss)` where `line = "{:.3f}"` stands before."""
+        if callee.attr != "format" or not isinstance(callee.value, ast.Name):
+            return False
+        text = self.named(callee.value.id)
+        return isinstance(text, Foreign) and "{" in text.name
 
     def _keeps_table(self, node: ast.Call, callee: ast.Attribute) -> bool:
         """`run.log({"loss": loss})`, which reads tensors to keep them."""

@@ -35,6 +35,7 @@ from npulens.shapes.evaluation.layer_arguments import (
 )
 from npulens.shapes.evaluation.tensor_evidence import (
     annotated,
+    counted_names,
     known_names,
     parameters,
     targets_of,
@@ -303,6 +304,8 @@ class Frame:
             # What a module returned may be several tensors; what is done with it tells.
             if not value.is_sure and (name in self.scalars or name in self.known):
                 return value._replace(is_sure=True)
+            if value == LIKELY and name not in self.rebound and self._is_counted(name):
+                return CONSTANT
             return UNKNOWN if not value.is_sure and name in self.modules else value
         if name in self.scalars and value in (UNKNOWN, ARRAY):
             return Tensor(SCALAR)
@@ -313,6 +316,9 @@ class Frame:
         if name in self.terms and name not in self.arrays:
             return LIKELY
         return ARRAY if name in self.arrays else UNKNOWN
+
+    def _is_counted(self, name: str) -> bool:
+        return name in counted_names(self.function.node)
 
     def closure(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> Closure:
         """A function that this one defines."""

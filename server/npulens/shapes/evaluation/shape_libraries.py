@@ -116,7 +116,7 @@ class Libraries(Indexing):
             return self._by_pattern(node, call)
         if _OF_TENSORS.fullmatch(name) and short not in _NO_TENSOR and name not in _MODULES:
             return self._torch(node, call)
-        if name.startswith(("numpy.", "np.", "pandas.")):
+        if name.startswith(("numpy.", "np.", "pandas.", "scipy.sparse.")):
             return ARRAY
         if name.startswith("torch.distributed."):
             self._exchanged(node)
@@ -221,6 +221,8 @@ class Libraries(Indexing):
 
     def operator(self, node: ast.Call, call: Applied) -> Value:
         """What an operator returns that is in no table."""
+        if call.first == ARRAY:
+            return ARRAY  # PyTorch takes none, so it is a tensor of the host
         result = apply_operator(call)
         sources = frozenset().union(*(tensor.sources for tensor in call.tensors))
         self.uses(sources, node)

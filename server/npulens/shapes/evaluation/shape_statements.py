@@ -16,7 +16,14 @@ from npulens.shapes.evaluation.callers import (
     none_tested,
 )
 from npulens.shapes.evaluation.host_results import returns_array
-from npulens.shapes.evaluation.loops import iterated, reads_elements, reads_some
+from npulens.shapes.evaluation.loops import (
+    iterated,
+    iterated_name,
+    loaders_of_host,
+    moves_batches,
+    reads_elements,
+    reads_some,
+)
 from npulens.shapes.evaluation.optional import given_of, is_optional
 from npulens.shapes.evaluation.rare_arms import (
     is_failure,
@@ -27,12 +34,13 @@ from npulens.shapes.evaluation.rare_arms import (
     updates_weights,
 )
 from npulens.shapes.evaluation.shape_frames import MAX_STEPS, ExhaustedError, Result, Session
-from npulens.shapes.evaluation.tensor_evidence import parameters
+from npulens.shapes.evaluation.tensor_evidence import elements_bound, parameters
 from npulens.shapes.evaluation.tensor_growth import GROWTH_COST, JOINS, grows, only_collects, users
 from npulens.shapes.values.events import copy_of
 from npulens.shapes.values.shape_rules import GROWING_TENSOR, HOST_READ
 from npulens.shapes.values.shape_values import (
     FOREIGN,
+    HOST_BATCH,
     NOTHING,
     UNKNOWN,
     Closure,
@@ -255,9 +263,12 @@ class Statements(Binding):
         if sources:
             self.control.append(sources)
         first: Names | None = None
+        of_host = loaders_of_host(self.function.node)
         for _ in range(_PASSES):
             before = dict(self.names)
             self.bind(node.target, element_of(values))
+            if iterated_name(node.iter) in of_host or moves_batches(node):
+                self._lay_on_host(elements_bound(node))
             if first is not None and not self._carries(node, first):
                 break  # another turn does the same
             first = dict(self.names)
@@ -267,13 +278,33 @@ class Statements(Binding):
         self.block(node.orelse)
         return True
 
+    def _lay_on_host(self, target: ast.expr) -> None:
+        """Let a batch that the loop moves itself be on the host, as far as it is not known."""
+        match target:
+            case ast.Name(name) if self.names.get(name) is UNKNOWN:
+                self.names[name] = Tensor(on_host=True) if name in self.known else HOST_BATCH
+            case ast.Tuple(parts) if all(isinstance(part, ast.Name) for part in parts):
+                for name in (part.id for part in parts if isinstance(part, ast.Name)):
+                    if self.names.get(name) is UNKNOWN:
+                        self.names[name] = Tensor(on_host=True, is_sure=False)
+            case ast.Tuple(parts):
+                for part in parts:
+                    if isinstance(part, ast.Tuple):
+                        self._lay_on_host(part)
+
     def _one_by_one(self, node: ast.For | ast.AsyncFor, known: int) -> None:
         """A loop over a tensor whose elements are read in it, one after the other.
 
         What happened in the loop is what the recorder noted since it had `known` events.
         """
-        tensors = [part for part in iterated(node.iter) if may_be_on_device(self.read(part))]
-        if tensors and reads_elements(node, self.session.recorder.log[known:], self.function):
+        events = self.session.recorder.log[known:]
+        tensors = [
+            part
+            for part, bound in iterated(node.iter, node.target)
+            if may_be_on_device(self.read(part))
+            and reads_elements(node, bound, events, self.function)
+        ]
+        if tensors:
             is_sure = any(on_device(self.read(part)) for part in tensors)
             advice = message("shape.read-once")
             self.report(HOST_READ, tensors[0], advice, _READ_COST, is_sure=is_sure)

@@ -1,6 +1,7 @@
 """What the text of a function shows of its names: which are tensors, and which are arrays."""
 
 import ast
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -127,8 +128,8 @@ def known_names(node: ast.AST) -> Known:
             called = getattr(part.func, "attr", "") if kind is ast.Call else ""
             if called in _OF_TWO_TENSORS:
                 found.update(_second_of(part))
-            elif called and getattr(part.func.value, "id", "") in _NUMPY:
-                of_numpy += part.args if called not in _ASKING else ()
+            elif called and (of_host := _of_host(part, called)):
+                of_numpy += of_host
             elif called in _REDUCING and not part.args:
                 reduced[part] = dotted_name(part.func.value)
             elif called == "backward":
@@ -154,7 +155,7 @@ def known_names(node: ast.AST) -> Known:
     both = _named(placed) & _named(shaped) if placed and shaped else set[Name]()
     both = {name for name in both if name.root not in lent and (name.path or name.root != "self")}
     arrays = {getattr(owner, "id", "") for owner in owners.get("array", [])} - {""}
-    arrays |= _never_bound(node, _computed_with(of_numpy)) if of_numpy else set()
+    arrays |= _bound_once_at_most(node, _computed_with(of_numpy)) if of_numpy else set()
     known = _written({*found.values(), *both} - modules)
     to_device = frozenset(sent) & known
     terms = _written(_terms(sums, scalars, numbers)) if sums and scalars else frozenset[str]()
@@ -222,14 +223,44 @@ def _computed_with(given: Sequence[ast.expr]) -> set[str]:
     return names
 
 
-def _never_bound(node: ast.AST, names: set[str]) -> set[str]:
-    """Those of some names that a function binds nowhere, so that they hold one thing in it."""
-    bound = {
-        part.id
-        for part in nodes_below(node)
-        if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load)
-    }
-    return names - bound
+def _of_host(call: ast.Call, called: str) -> list[ast.expr]:
+    """What is given to what takes nothing of a device.
+
+    That are functions of NumPy, and types of PyTorch: `x` of `torch.LongTensor(x.nonzero())`.
+    """
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    if getattr(owner, "id", "") in _NUMPY:
+        return call.args if called not in _ASKING else []
+    match call.args if called in KINDS else []:
+        case [ast.Call(ast.Attribute(owner, "nonzero"), [], [])]:
+            return [owner]
+        case [ast.Subscript(owner, ast.Call(ast.Attribute(attr="nonzero"), [], []))]:
+            return [owner]
+    return []
+
+
+@once_by_node
+def counted_names(node: ast.AST) -> frozenset[str]:
+    """Names that a function counts to, so that they are numbers: `range(start, n)`."""
+    calls = (part for part in nodes_below(node) if isinstance(part, ast.Call))
+    ranges = (call for call in calls if getattr(call.func, "id", "") == "range")
+    return frozenset(each.id for call in ranges for each in call.args if isinstance(each, ast.Name))
+
+
+def _bound_once_at_most(node: ast.AST, names: set[str]) -> set[str]:
+    """Those of some names that hold one thing in a function, and what they are other names of."""
+    bound, others = Counter[str](), dict[str, str]()
+    for part in nodes_below(node):
+        match part:
+            case ast.Name(name, ast.Store() | ast.Del()) | ast.arg(name):
+                bound[name] += 1
+            case ast.Assign([ast.Name(name)], ast.Name(other)):
+                others[name] = other
+    parameters_bound = {part.arg for part in nodes_below(node) if isinstance(part, ast.arg)}
+    once = {name for name, count in bound.items() if count == 1}
+    held = names - bound.keys() | names & once & parameters_bound
+    aliases = {name for name in names & once & others.keys() if others[name] in once | held}
+    return held | aliases | {others[name] for name in aliases}
 
 
 def _named(nodes: list[ast.expr]) -> set[Name]:
@@ -260,7 +291,7 @@ def _sent(node: Any) -> list[str]:
                 case ast.Call(ast.Attribute(ast.Name(moved), "cuda" | "npu")):
                     is_sent = True
                 case ast.Call(ast.Attribute(ast.Name(moved), "to"), arguments):
-                    is_sent = any(map(_is_accelerator, arguments))
+                    is_sent = any(map(is_accelerator, arguments))
                 case _:
                     continue
             if is_sent and getattr(name, "id", "") == moved:
@@ -337,7 +368,7 @@ def _proven(node: Any) -> ast.expr | None:
         return _indexed(node.args[0])
     if callee.attr in _PROOFS:
         return callee.value
-    if callee.attr == "to" and any(map(_is_accelerator, node.args)):
+    if callee.attr == "to" and any(map(is_accelerator, node.args)):
         return callee.value  # as `.cuda()` does
     shows = any(keyword.arg in ("dim", "keepdim") for keyword in node.keywords)
     return callee.value if shows else None
@@ -374,7 +405,7 @@ def _is_of_tensor(index: ast.expr) -> bool:
     )
 
 
-def _is_accelerator(node: ast.expr) -> bool:
+def is_accelerator(node: ast.expr) -> bool:
     """`torch.accelerator.current_accelerator()`, or the type of that."""
     if isinstance(node, ast.Attribute) and node.attr == "type":
         node = node.value

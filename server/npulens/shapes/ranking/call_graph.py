@@ -26,10 +26,12 @@ class CallGraph:
         role = file_role(project.place_of(module.path))
         self.is_cold_file = module.path in project.unused.modules or FileRole.COLD in role
         self.is_of_host = FileRole.HOST in role
+        self._is_on_host = module.path in project.on_host
 
     def reach(self, function: str) -> Reach:
         """From where `function` or `Class.method` is reached."""
-        return self._reaches.get(function, _NOWHERE)
+        found = self._reaches.get(function, _NOWHERE)
+        return found._replace(is_on_host=True) if self._is_on_host else found
 
     def is_exempt(self, function: str) -> bool:
         """Whether all that happens in a function scores too low to be reported."""

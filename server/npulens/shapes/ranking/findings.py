@@ -4,9 +4,12 @@ from collections.abc import Iterable, Iterator
 
 from npulens.catalog.messages import message
 from npulens.catalog.model import DynamicShape, Finding, LocalizedText, Related
+from npulens.catalog.settlements import Settlement
 from npulens.catalog.tables import Catalogue
 from npulens.shapes.ranking.hotspots import Ranked
 from npulens.shapes.ranking.scoring import REPORTED, Reach, severity_of
+
+_ON_HOST = Settlement("on-host")
 
 
 def findings_of(ranked: Iterable[Ranked], catalogue: Catalogue) -> Iterator[Finding]:
@@ -16,7 +19,9 @@ def findings_of(ranked: Iterable[Ranked], catalogue: Catalogue) -> Iterator[Find
     """
     for each in ranked:
         hotspot = each.hotspot
-        if each.score < REPORTED or not (hotspot.is_sure or each.reach.is_hot):
+        if not (hotspot.is_sure or each.reach.is_hot):
+            continue
+        if each.score < REPORTED and not each.reach.is_on_host:
             continue
         rule = catalogue.rule_named(hotspot.rule)
         if rule is None:
@@ -28,6 +33,7 @@ def findings_of(ranked: Iterable[Ranked], catalogue: Catalogue) -> Iterator[Find
             note_of(hotspot.advice, is_sure=hotspot.is_sure),
             hotspot.fixes,
             severity=severity_of(each.score),
+            settlement=_ON_HOST if each.reach.is_on_host else None,
             related=tuple(Related(span, message("shape.used-here")) for _, span in hotspot.used),
             dynamic_shape=DynamicShape(
                 each.score,
@@ -42,6 +48,8 @@ def findings_of(ranked: Iterable[Ranked], catalogue: Catalogue) -> Iterator[Find
 
 def reached(reach: Reach) -> str:
     """From where a function is reached, in a word."""
+    if reach.is_on_host:
+        return "host"
     return "training" if reach.is_hot else "evaluation" if reach.is_cold else "unknown"
 
 

@@ -56,12 +56,14 @@ class Reach(NamedTuple):
         is_cold: Only at start-up, for evaluation or for logging.
         in_loops: Its loops train, not the code around them.
         is_unused: It will be removed, and nothing of the module calls it.
+        is_on_host: Only by scripts that name no device, so that it costs nothing.
     """
 
     is_hot: bool
     is_cold: bool
     in_loops: bool = False
     is_unused: bool = False
+    is_on_host: bool = False
 
 
 def score(cost: int, loops: int, reach: Reach, is_rare: bool, is_apart: bool = False) -> int:
@@ -74,6 +76,8 @@ def score(cost: int, loops: int, reach: Reach, is_rare: bool, is_apart: bool = F
         is_rare: It is reached every so many steps, or in evaluation only.
         is_apart: Its file is for evaluation, pictures or conversion, or nothing uses its class.
     """
+    if reach.is_on_host:
+        return 0
     base = cost + _PER_LOOP * min(loops, 2)
     if is_apart or reach.is_unused:
         return round(base * _APART)

@@ -84,7 +84,11 @@ class Applied:
         if self.name in _OF_NUMBERS and all(isinstance(v, Number) for v in self.arguments):
             return Tensor(shape, kind, on_host=True)
         places = [tensor for tensor in tensors if tensor.shape != SCALAR] or tensors
-        on_host = bool(places) and all(tensor.on_host for tensor in places)
+        is_copied = any(tensor.on_host and tensor.copied for tensor in places)
+        # What is computed with a copy on the host is there as well.
+        on_host = bool(places) and all(
+            tensor.on_host or (is_copied and not tensor.is_sure) for tensor in places
+        )
         is_fixed = bool(tensors) and all(tensor.is_fixed for tensor in tensors)
         return Tensor(shape, kind, on_host, is_fixed, copied=self.copied)
 

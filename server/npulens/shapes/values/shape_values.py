@@ -171,7 +171,7 @@ ARRAY = Foreign("numpy")
 POSSIBLE_MASK = Foreign("possible mask")
 """What comes of comparing something unknown: a mask if that is a tensor."""
 HOST_BATCH = Foreign("batch on the host")
-"""What a tokenizer returns, until it is moved."""
+"""What a tokenizer or a loader returns, until it is moved."""
 _DEEPEST = 3
 LIKELY = Tensor(is_sure=False)
 """What is very likely a tensor, but may be a list of some."""
@@ -316,6 +316,8 @@ def element_of(value: Value) -> Value:
         return value.each
     if value == ARRAY:
         return ARRAY
+    if value == HOST_BATCH:
+        return Tensor(on_host=True, is_sure=False)
     return CONSTANT if isinstance(value, Size) else UNKNOWN
 
 

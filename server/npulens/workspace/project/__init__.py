@@ -22,7 +22,8 @@ and under which names they are imported (`built_extensions.py`, `extension_names
 that a project does without (`optional_modules.py`, `optional_kernels.py`). Of whole files: modules
 that nothing imports, functions that nothing names and optimizers that nothing steps
 (`unused_modules.py`, `unused.py`, `unstepped.py`); files for CUDA with one for the NPU beside them
-(`counterparts.py`); whether the project trains nothing (`inference_only.py`).
+(`counterparts.py`); whether the project trains nothing (`inference_only.py`); scripts
+that name no device, with the modules that only these import (`on_host.py`).
 
 Whether `transfer_to_npu` is in force is a matter of the whole process: where a file of the
 project names the shim, imports are followed from the scripts on, in their order (`shim.py`). A

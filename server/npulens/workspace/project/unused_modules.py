@@ -9,7 +9,7 @@ from npulens.workspace.index.fact_memo import FactMemo
 from npulens.workspace.index.import_lines import imported_names
 from npulens.workspace.project.unused import READS, may_be_used_elsewhere, runs_something
 
-_IMPORTING = (b"import_module", b"__import__", b"iter_modules", b"walk_packages", b"run_module")
+IMPORTING = (b"import_module", b"__import__", b"iter_modules", b"walk_packages", b"run_module")
 """What imports modules by names that are made up."""
 _COMPUTES = re.compile(rb"softmax|rsqrt|silu|gelu|optim\.")
 """What a fused operator may do."""
@@ -35,7 +35,7 @@ def unused_modules(
     named = list(folders)
     if not named or any(map(may_be_used_elsewhere, named)):
         return frozenset()
-    if any(word in content.data for content in modules.values() for word in _IMPORTING):
+    if any(word in content.data for content in modules.values() for word in IMPORTING):
         return frozenset()
     if not any(runs_something(content, memo) for content in modules.values()):
         return frozenset()  # nothing is run here

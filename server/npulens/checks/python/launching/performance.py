@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 
 from npulens.catalog.model import Applicability, Edit, Fix
+from npulens.catalog.settlements import Settlement
 from npulens.checks.arguments import is_spread
 from npulens.checks.context import Context
 from npulens.checks.titles import use
@@ -38,6 +39,7 @@ _CLEANUP = frozenset(
 )
 _READS = frozenset({"item", "tolist"})
 _COPIES = frozenset({"to", "cuda", "npu"})
+_ON_HOST = Settlement("on-host")
 _WORKERS_POSITION = 5  # dataset, batch_size, shuffle, sampler, batch_sampler, num_workers
 _Loop = ast.For | ast.While
 _NOT_EVERY_STEP = (
@@ -68,10 +70,15 @@ def loop(node: _Loop, scope: Scope, context: Context) -> None:
         if not names.isdisjoint(_CLEANUP):
             _report("cleanup-in-training-loop", called, context)
         elif _reads_value(called):
-            _report("sync-in-training-loop", called, context)
+            _report("sync-in-training-loop", called, context, settled=_on_host(context))
         elif context.facts.signs.pins_memory and _copies_batch(called, node):
             fixes = _added_keyword(called, "non_blocking=True", context)
-            _report("blocking-copy", called, context, fixes)
+            _report("blocking-copy", called, context, fixes, settled=_on_host(context))
+
+
+def _on_host(context: Context) -> Settlement | None:
+    """What settles a wait in a script that names no device."""
+    return _ON_HOST if context.facts.is_on_host else None
 
 
 def _anomaly(node: ast.Call, context: Context) -> None:
@@ -209,7 +216,8 @@ def _report(
     context: Context,
     fixes: list[Fix] | None = None,
     shown: ast.expr | None = None,
+    settled: Settlement | None = None,
 ) -> None:
     rule = context.catalogue.required(name)
     at = node if shown is None else shown
-    context.report(rule, context.span(at), context.source(at), fixes or [])
+    context.report(rule, context.span(at), context.source(at), fixes or [], settled=settled)
