@@ -232,10 +232,18 @@ def _is_made_of(nodes: Sequence[Node], evaluator: Evaluator) -> bool:
     return (size.operands[-1] if size.operator == TUPLE and size.operands else size) is width
 
 
+def _is_last_by_default(nodes: Sequence[Node], evaluator: Evaluator) -> bool:
+    """Whether a dimension is what a constructor is given, and the last where it is not."""
+    (node,) = nodes
+    default = evaluator.default(evaluator.initial(node) or node)
+    return default is not None and number(default) == -1
+
+
 RELATIONS: dict[str, Relation] = {
     "activation": _is_activation,
     "alike": _are_alike,
     "gelu": _is_gelu,
+    "last by default": _is_last_by_default,
     "made of": _is_made_of,
     "one of many": _is_one_of_many,
     "per sample": _is_per_sample,

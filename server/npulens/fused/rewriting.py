@@ -243,8 +243,9 @@ class Rewriter:
         if replacement.provided is not None:
             conditions = match.pattern.conditions.items()
             functions = [match.bound[name] for name, kinds in conditions if "activation" in kinds]
-            is_silu = any(is_silu_by_default(each, self._evaluator) for each in functions)
-            if not is_silu or replacement is not match.pattern.replacement:
+            is_default = any(is_silu_by_default(each, self._evaluator) for each in functions)
+            is_default |= any("last by default" in kinds for _, kinds in conditions)
+            if not is_default or replacement is not match.pattern.replacement:
                 return Applicability.MANUAL
         return match.pattern.applicability
 
