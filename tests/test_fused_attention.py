@@ -155,6 +155,29 @@ FUSED = [
         ("atten_mask=",),
     ),
     Case(
+        "where with the lowest number that somebody wrote down",
+        function(
+            """
+            scores = (q @ k.transpose(-2, -1)) * 0.3
+            lowest = -2.3819763e38
+            keep = ~drop[:, None, :, :]
+            return torch.where(keep, scores, lowest).softmax(dim=-1) @ v
+            """,
+            "q, k, v, drop",
+        ),
+        [*HEADS, ("bool", 2, 6, 6)],
+        ("atten_mask=",),
+    ),
+    Case(
+        "dropout of torch itself",
+        function("""
+            weights = torch.softmax((q @ k.transpose(-2, -1)) * 0.3, dim=-1)
+            return torch.dropout(weights, 0.0, train=True) @ v
+        """),
+        HEADS,
+        ("npu_fusion_attention(",),
+    ),
+    Case(
         "zeros filled with minus infinity and added",
         function(
             """
@@ -726,6 +749,15 @@ def test_other_softmax_is_not(body: str) -> None:
         (
             "if bias is not None:\n    scores = scores + bias\nreturn scores.softmax(-1) @ v",
             "added",
+        ),
+        (
+            "rest = scores.amax(-1, keepdim=True) - scores\nreturn rest.softmax(-1) @ v",
+            "scores take another way",
+        ),
+        (
+            "weights = scores.softmax(-1) if bias is None else scores / scores.shape[-1]\n"
+            "return weights @ v",
+            "come from something else in some cases",
         ),
     ],
 )
