@@ -889,3 +889,27 @@ def test_only_what_the_code_says_is_applied_without_asking(name: str) -> None:
 def test_a_gate_of_quick_gelu_is_no_geglu() -> None:
     source = function("def run(gate, up):\n    return gate * torch.sigmoid(1.702 * gate) * up\n")
     assert codes(source) == ["NPU705"]
+
+
+SMOOTHED = function(
+    """
+    class Smoothed(nn.Module):
+        def __init__(self, classes, share=0.1):
+            super().__init__()
+            self.classes, self.share = classes, share
+            self.logarithm = nn.LogSoftmax(dim=1)
+
+        def forward(self, x, y):
+            table = self.logarithm(x)
+            rows = torch.zeros(table.size()).scatter_(1, y.unsqueeze(1).data.cpu(), 1).npu()
+            rows = (1 - self.share) * rows + self.share / self.classes
+            return (-rows * table).mean(0).sum()
+    """
+)
+
+
+def test_smoothed_targets_are_told_without_an_edit() -> None:
+    assert codes(SMOOTHED) == ["NPU713"]
+    assert fixed(SMOOTHED, applicability=Applicability.MANUAL) == SMOOTHED
+    of_a_teacher = SMOOTHED.replace("torch.zeros(table.size()).scatter_", "y.softmax(1).scatter_")
+    assert codes(of_a_teacher) == []

@@ -148,9 +148,9 @@ def is_lowest(node: Node, initial: Initial) -> bool:
 
 def _is_greatest(node: Node) -> bool:
     if node.operator == CONSTANT:
-        value = node.value
-        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        return (is_number and value >= -_LOWEST) or str(value) in ("inf", "infinity")
+        if isinstance(node.value, (int, float)):
+            return node.value >= -_LOWEST
+        return str(node.value) in ("inf", "infinity")
     if node.operator == ATTRIBUTE and node.label == "max":
         return _is_finfo(node.operands[0])
     return str(node.label) in ("math.inf", "torch.inf", "numpy.inf")
