@@ -768,6 +768,20 @@ def test_what_stands_in_the_way_is_told(body: str, reason: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("values", "fixes"), [("v.transpose(1, 2)", False), ("v.float().transpose(1, 2)", True)]
+)
+def test_no_fix_where_values_stay_narrower_than_queries(values: str, fixes: bool) -> None:
+    body = f"""
+        q, k = q.to(torch.float32), k.to(torch.float32)
+        q, k, v = q.transpose(1, 2), k.transpose(1, 2), {values}
+        weights = (q @ k.transpose(2, 3)).softmax(-1)
+        return weights.to(v.dtype) @ v
+    """
+    (finding,) = found(function(body), "NPU707")
+    assert bool(finding.fixes) is fixes
+
+
+@pytest.mark.parametrize(
     ("made", "fixes"), [("unbind(-1)", False), ("view(3, 2, 3, 6, 8).unbind(0)", True)]
 )
 def test_no_fix_where_nothing_shows_four_dimensions(made: str, fixes: bool) -> None:
