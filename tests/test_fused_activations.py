@@ -127,6 +127,38 @@ UNITS = (
         "torch_npu.npu_swiglu(torch.cat((hidden, self.w3(x)), dim=-1), dim=-1)",
     ),
     Spelling(
+        "function of the constructor, one of two",
+        unit(
+            "return self.w2(self.act(self.both(x)))",
+            MERGED,
+            ", gated=True",
+            """
+if gated:
+    def glu(y):
+        y = torch.chunk(y, 2, dim=-1)
+        return F.silu(y[0]) * y[1]
+    self.act = glu
+else:
+    self.act = nn.Identity()""",
+        ),
+        "703",
+        "return torch_npu.npu_swiglu(y, dim=-1)",
+    ),
+    Spelling(
+        "only function of the constructor",
+        unit(
+            "return self.w2(self.act(self.both(x)))",
+            MERGED,
+            more="""
+def glu(y):
+    y = torch.chunk(y, 2, dim=-1)
+    return F.silu(y[0]) * y[1]
+self.act = glu""",
+        ),
+        "703",
+        "return torch_npu.npu_swiglu(y, dim=-1)",
+    ),
+    Spelling(
         "in place",
         unit("hidden = F.silu(self.w1(x))\nhidden *= self.w3(x)\nreturn self.w2(hidden)"),
         "703",
@@ -488,6 +520,32 @@ LOSSES = (
         "return -torch_npu.npu_cross_entropy_loss(x.flatten(0, -2), y.flatten(), "
         'reduction="none")[0].view_as(y)',
     ),
+    Spelling(
+        "column",
+        function(
+            """
+            def run(x, y):
+                table = F.log_softmax(x, dim=1)
+                return torch.gather(table, dim=1, index=y.view(-1, 1))
+            """
+        ),
+        "713",
+        'return -torch_npu.npu_cross_entropy_loss(x, y.flatten(), reduction="none")[0]'
+        ".unsqueeze(-1)",
+    ),
+    Spelling(
+        "column of losses in the shape of the target",
+        function(
+            """
+            def run(x, y):
+                table = F.log_softmax(x.view(-1, x.size(-1)), dim=1)
+                losses = -torch.gather(table, dim=1, index=y.view(-1, 1))
+                return losses.view(*y.size())
+            """
+        ),
+        "713",
+        "losses = torch_npu.npu_cross_entropy_loss(",
+    ),
     *(
         Spelling(
             f"rows of dimension {dim}{mean}",
@@ -566,6 +624,14 @@ def test_a_loss_over_the_third_dimension_is_replaced() -> None:
 
 CHOSEN = "gate, up = self.both(x).chunk(2, dim=-1)\nreturn {} * up"
 TRAPS = {
+    "all logarithms are wanted as well": function(
+        """
+        def run(x, y):
+            table = F.log_softmax(x, dim=1)
+            chosen = table.gather(1, y.unsqueeze(1)).squeeze(1)
+            return chosen / table.sum(dim=1)
+        """
+    ),
     "rows of the third dimension": function(
         """
         def run(x, y):
@@ -823,3 +889,27 @@ def test_only_what_the_code_says_is_applied_without_asking(name: str) -> None:
 def test_a_gate_of_quick_gelu_is_no_geglu() -> None:
     source = function("def run(gate, up):\n    return gate * torch.sigmoid(1.702 * gate) * up\n")
     assert codes(source) == ["NPU705"]
+
+
+SMOOTHED = function(
+    """
+    class Smoothed(nn.Module):
+        def __init__(self, classes, share=0.1):
+            super().__init__()
+            self.classes, self.share = classes, share
+            self.logarithm = nn.LogSoftmax(dim=1)
+
+        def forward(self, x, y):
+            table = self.logarithm(x)
+            rows = torch.zeros(table.size()).scatter_(1, y.unsqueeze(1).data.cpu(), 1).npu()
+            rows = (1 - self.share) * rows + self.share / self.classes
+            return (-rows * table).mean(0).sum()
+    """
+)
+
+
+def test_smoothed_targets_are_told_without_an_edit() -> None:
+    assert codes(SMOOTHED) == ["NPU713"]
+    assert fixed(SMOOTHED, applicability=Applicability.MANUAL) == SMOOTHED
+    of_a_teacher = SMOOTHED.replace("torch.zeros(table.size()).scatter_", "y.softmax(1).scatter_")
+    assert codes(of_a_teacher) == []

@@ -155,6 +155,29 @@ FUSED = [
         ("atten_mask=",),
     ),
     Case(
+        "where with the lowest number that somebody wrote down",
+        function(
+            """
+            scores = (q @ k.transpose(-2, -1)) * 0.3
+            lowest = -2.3819763e38
+            keep = ~drop[:, None, :, :]
+            return torch.where(keep, scores, lowest).softmax(dim=-1) @ v
+            """,
+            "q, k, v, drop",
+        ),
+        [*HEADS, ("bool", 2, 6, 6)],
+        ("atten_mask=",),
+    ),
+    Case(
+        "dropout of torch itself",
+        function("""
+            weights = torch.softmax((q @ k.transpose(-2, -1)) * 0.3, dim=-1)
+            return torch.dropout(weights, 0.0, train=True) @ v
+        """),
+        HEADS,
+        ("npu_fusion_attention(",),
+    ),
+    Case(
         "zeros filled with minus infinity and added",
         function(
             """
@@ -727,12 +750,35 @@ def test_other_softmax_is_not(body: str) -> None:
             "if bias is not None:\n    scores = scores + bias\nreturn scores.softmax(-1) @ v",
             "added",
         ),
+        (
+            "rest = scores.amax(-1, keepdim=True) - scores\nreturn rest.softmax(-1) @ v",
+            "scores take another way",
+        ),
+        (
+            "weights = scores.softmax(-1) if bias is None else scores / scores.shape[-1]\n"
+            "return weights @ v",
+            "come from something else in some cases",
+        ),
     ],
 )
 def test_what_stands_in_the_way_is_told(body: str, reason: str) -> None:
     (finding,) = found(function(SCORES + body, "q, k, v, bias=None"), "NPU719")
     assert reason in finding.message("en")
     assert not finding.fixes
+
+
+@pytest.mark.parametrize(
+    ("values", "fixes"), [("v.transpose(1, 2)", False), ("v.float().transpose(1, 2)", True)]
+)
+def test_no_fix_where_values_stay_narrower_than_queries(values: str, fixes: bool) -> None:
+    body = f"""
+        q, k = q.to(torch.float32), k.to(torch.float32)
+        q, k, v = q.transpose(1, 2), k.transpose(1, 2), {values}
+        weights = (q @ k.transpose(2, 3)).softmax(-1)
+        return weights.to(v.dtype) @ v
+    """
+    (finding,) = found(function(body), "NPU707")
+    assert bool(finding.fixes) is fixes
 
 
 @pytest.mark.parametrize(

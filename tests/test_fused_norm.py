@@ -8,6 +8,7 @@ import torch
 from fused_execution import assert_same_behaviour
 from helpers import code, each_fix, findings, fixed
 from npulens.analysis import StatementCache
+from npulens.catalog.model import Applicability
 
 HEAD = code("""
     import torch
@@ -424,3 +425,35 @@ def test_findings_after_an_edit_are_those_of_a_new_reading(source: str, old: str
     cache = StatementCache()
     for text in (source, other, source, other, other + "\n\nlast = 1\n", source):
         assert findings(text, cache=cache) == findings(text), text
+
+
+KEEPS_DIMENSION = """import torch
+from torch import nn
+
+
+class Norm(nn.Module):
+    def __init__(self, size, dim=-1, eps=1e-5):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(size))
+        self.dim = dim
+        self.eps = eps
+
+    def forward(self, x):
+        square = torch.mean(x * x, dim=self.dim, keepdim=True)
+        return self.scale * (x * torch.rsqrt(square + self.eps))
+"""
+
+
+def test_a_kept_dimension_that_is_the_last_by_default_is_told_with_its_condition() -> None:
+    (found,) = findings(KEEPS_DIMENSION)
+    assert found.rule.code == "NPU701"
+    npu, *_ = found.fixes
+    assert npu.applicability is Applicability.UNSAFE
+    assert "by default" in npu.title.en
+    _, _, after = each_fix(KEEPS_DIMENSION)[0]
+    assert_same_behaviour(KEEPS_DIMENSION, after, "Norm", inputs=[(2, 5, 8)], arguments={"size": 8})
+
+
+@pytest.mark.parametrize("default", ["dim=1", "dim", "dim=None"])
+def test_another_kept_dimension_is_left_alone(default: str) -> None:
+    assert not findings(KEEPS_DIMENSION.replace("dim=-1, eps=1e-5", f"{default}, eps=1"))

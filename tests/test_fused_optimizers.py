@@ -267,6 +267,7 @@ def around() -> Iterator[tuple[str, str]]:
         "class Cases:\n    def test_an_update(self):\n        pass",
         "from torch.distributed.tensor.parallel import parallelize_module",
         "import torch.distributed.rpc as rpc",
+        "from megatron.core import parallel_state",
         "def groups(sparse_params):\n    pass",
     ):
         yield line, "nothing"
@@ -288,6 +289,7 @@ def around() -> Iterator[tuple[str, str]]:
         "    automatic_optimization = False",
         "with torch.autocast('npu', dtype=torch.bfloat16):\n    pass",
         "test_loader = None",
+        "from megatron.energon import get_loader",
         "class TestSet:\n    pass",
         "print(p.data == q)",
         "class Rows:\n    def __init__(self, data):\n        self.data = data",
@@ -391,6 +393,36 @@ def test_a_script_takes_its_device_from_an_option_and_may_test_its_model(
     old: str, new: str, expected: list[bool]
 ) -> None:
     text = SCRIPT.replace(old, new) if old else SCRIPT
+    found = [finding for finding in findings(text) if finding.rule.code == "NPU716"]
+    assert [bool(finding.fixes) for finding in found] == expected
+
+
+ON_IMPORT = """import torch
+from ignite.engine import Engine
+
+model = make().cuda()
+optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+
+
+def train_step(engine, batch):
+    optimizer.zero_grad()
+    model(batch).backward()
+    optimizer.step()
+
+
+def test_step(engine, batch):
+    return model(batch)
+
+
+Engine(train_step).run(batches)
+"""
+IN_A_TEST = ON_IMPORT.replace("model = make", "def test_it():\n    model = make").replace(
+    "\noptimizer =", "\n    optimizer ="
+)
+
+
+@pytest.mark.parametrize(("text", "expected"), [(ON_IMPORT, [True]), (IN_A_TEST, [])])
+def test_what_makes_its_optimizer_on_import_is_a_script(text: str, expected: list[bool]) -> None:
     found = [finding for finding in findings(text) if finding.rule.code == "NPU716"]
     assert [bool(finding.fixes) for finding in found] == expected
 

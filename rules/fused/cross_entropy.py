@@ -9,6 +9,7 @@ APPLICABILITY = "unsafe"
 WORDS = ("log_softmax", "LogSoftmax", "logsumexp", "log(", "NLLLoss", "gather(")
 BESIDE = ("choice", "softmax or exponent")
 TRANSPARENT = ("contiguous",)
+EXCLUSIVE = ("log_softmax",)
 CONDITIONS = {
     "at": ("may_be_last",),
     "by": ("may_be_last",),
@@ -29,6 +30,7 @@ EXAMPLES = [
     {**TENSORS, "classes": -1},
     {**TENSORS, "given_rows": 6, "last": 11},
     {**TENSORS, "columns": 1, "at": 1},
+    {"logits": (6, 11), "target": ("int", 11, 2, 3), "columns": 1, "at": 1},
     {**TENSORS, "columns": -1, "at": -1},
     {**TENSORS, **LAST},
     {**TENSORS, **LAST, "out": -1},
@@ -172,3 +174,23 @@ def pattern_mean_in_a_row(logits, target, columns, at):
 
 def replacement_mean_in_a_row(logits, target):
     return torch_npu.npu_cross_entropy_loss(logits, target.flatten())[0].squeeze(0)
+
+
+def pattern_column(logits, target, columns, at):
+    return functional.log_softmax(logits, dim=columns).gather(at, target.reshape(-1, 1))
+
+
+def replacement_column(logits, target):
+    return -torch_npu.npu_cross_entropy_loss(logits, target.flatten(), reduction="none")[
+        0
+    ].unsqueeze(-1)
+
+
+def pattern_column_of_losses(logits, target, columns, at):
+    return -functional.log_softmax(logits, dim=columns).gather(at, target.reshape(-1, 1))
+
+
+def replacement_column_of_losses(logits, target):
+    return torch_npu.npu_cross_entropy_loss(logits, target.flatten(), reduction="none")[
+        0
+    ].unsqueeze(-1)

@@ -26,3 +26,7 @@ def pattern_product(logits, rows, dim, over):
 
 def pattern_negative(logits, rows, dim, over):
     return (-rows * functional.log_softmax(logits, dim=dim)).sum(over)
+
+
+def pattern_mean_first(logits, rows, dim):
+    return (-rows * functional.log_softmax(logits, dim=dim)).mean(0).sum()

@@ -70,13 +70,22 @@ def _softmaxes(weights: Node) -> Iterator[Node]:
         yield from (node for node in _sources(weights, True) if node.operator == "softmax")
 
 
-def _are_scores(node: Node, initial: Initial, with_functions: bool = False) -> bool:
-    return any(_is_product_of_two(each, initial) for each in _sources(node, with_functions))
+def _are_scores(node: Node, initial: Initial) -> bool:
+    return any(_is_product_of_two(each, initial) for each in _sources(node))
 
 
 def _is_sum_of_products(node: Node, initial: Initial) -> bool:
-    """`q @ k.mT + shifted(q @ p.mT)`: what shifts the second need not be known."""
-    return node.operator == "add" and all(_are_scores(t, initial, True) for t in node.operands)
+    """`q @ k.mT + shifted(q @ p.mT)`: what shifts the second need not be known.
+
+    Scores that are taken from their own maximum are no such sum.
+    """
+    if node.operator != "add":
+        return False
+    one, other = (
+        {each for each in _sources(term, True) if _is_product_of_two(each, initial)}
+        for term in node.operands
+    )
+    return bool(one and other) and one != other
 
 
 def _sources(node: Node, with_functions: bool = False) -> Iterator[Node]:

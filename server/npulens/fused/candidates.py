@@ -131,13 +131,21 @@ class Candidates:
         members, attributes = self._members(owner), self._attributes(owner)
         is_using = bool(members or attributes)
         for name, method in owner.methods.items():
-            if name != "__init__":
+            if name == "__init__":
+                yield from self._defined_in(method)
+            else:
                 reach = _reach(method.node, self._lines)
                 names = set(_ATTRIBUTE.findall(self._text, *reach)) if is_using else set()
                 inside = [attributes[each] for each in names & attributes.keys()]
                 others = [members[each] for each in names & members.keys()]
                 if self._is_one(method.node, inside, others):
                     yield from _with_nested(method)
+
+    def _defined_in(self, constructor: FunctionHere) -> Iterator[FunctionHere]:
+        """Functions that a constructor defines, to store one of them."""
+        for node in inner_statements(constructor.node.body):
+            if isinstance(node, ast.FunctionDef) and self._is_one(node, (), ()):
+                yield from _with_nested(nested_function(node, constructor))
 
     def _is_one(self, node: Function, inside: Sequence[Part], others: Sequence[Part]) -> bool:
         """Whether a function may match, with what it uses.

@@ -29,6 +29,8 @@ _LOOKED_THROUGH = _SAME_SIZE | {"reshape", "transpose", "permute"}
 _BROADCAST = frozenset({"unsqueeze", "mean", "sum", "amax", "parameter", "size", CONSTANT})
 _ONE_FACTOR_NAMES = ("scale", "mask", "weight", "shift", "alpha", "beta", "prob", "score", "coef")
 """Arguments with such names are broadcast."""
+_WITHOUT_VALUES = frozenset({"size", "shape", "dim", "ones_like", "zeros_like", ATTRIBUTE})
+"""What asks a tensor for its sizes, its type, or where it is."""
 _REARRANGED = frozenset({"cast", "contiguous", "reshape", "unsqueeze", "squeeze"})
 _MAX_DEPTH = 16
 _MAX_NODES = 2000
@@ -232,10 +234,35 @@ def _is_made_of(nodes: Sequence[Node], evaluator: Evaluator) -> bool:
     return (size.operands[-1] if size.operator == TUPLE and size.operands else size) is width
 
 
+def _are_apart(nodes: Sequence[Node], evaluator: Evaluator) -> bool:
+    """Whether the first of two, where there is one, is computed without values of the second."""
+    if len(nodes) < 2:
+        return True
+    first, second = nodes
+    pending, seen = [first], {first}
+    while pending and len(seen) < _MAX_NODES:
+        node = pending.pop()
+        if node is second:
+            return False
+        new = [o for o in node.operands if o not in seen and node.operator not in _WITHOUT_VALUES]
+        seen.update(new)
+        pending += new
+    return True
+
+
+def _is_last_by_default(nodes: Sequence[Node], evaluator: Evaluator) -> bool:
+    """Whether a dimension is what a constructor is given, and the last where it is not."""
+    (node,) = nodes
+    default = evaluator.default(evaluator.initial(node) or node)
+    return default is not None and number(default) == -1
+
+
 RELATIONS: dict[str, Relation] = {
     "activation": _is_activation,
     "alike": _are_alike,
+    "apart": _are_apart,
     "gelu": _is_gelu,
+    "last by default": _is_last_by_default,
     "made of": _is_made_of,
     "one of many": _is_one_of_many,
     "per sample": _is_per_sample,

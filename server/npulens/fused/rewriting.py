@@ -40,6 +40,7 @@ _ELEMENTWISE = frozenset(
 _REARRANGING = frozenset({"reshape", "transpose", "permute", "contiguous", "cast", "flatten"})
 _LAYING_OUT = frozenset({"reshape", "flatten"})
 _VALUES = ("v", "turned", "whole")
+_MOVED = frozenset({"transpose", "permute", "reshape", "contiguous", "unsqueeze", "squeeze"})
 """What the patterns of attention call its values."""
 _MOST_PARTS = 60
 _TORCHSCRIPT = frozenset({"torch.jit.script", "torch.jit.script_method"})
@@ -95,7 +96,7 @@ class Rewriter:
             return []
         if _shows_no_dimensions(match) or self._may_be_none(place, match):
             return []
-        if self._has_wider_values(match) or self._has_grid(match):
+        if self._has_wider_values(match) or self._has_grid(match) or _has_narrower_values(match):
             return []
         if not _TORCHSCRIPT.isdisjoint(self._record.function.decorators):
             return []
@@ -243,8 +244,9 @@ class Rewriter:
         if replacement.provided is not None:
             conditions = match.pattern.conditions.items()
             functions = [match.bound[name] for name, kinds in conditions if "activation" in kinds]
-            is_silu = any(is_silu_by_default(each, self._evaluator) for each in functions)
-            if not is_silu or replacement is not match.pattern.replacement:
+            is_default = any(is_silu_by_default(each, self._evaluator) for each in functions)
+            is_default |= any("last by default" in kinds for _, kinds in conditions)
+            if not is_default or replacement is not match.pattern.replacement:
                 return Applicability.MANUAL
         return match.pattern.applicability
 
@@ -383,6 +385,17 @@ def _reaches(assignment: ast.stmt, statement: ast.stmt, body: Sequence[ast.stmt]
     """Whether a statement comes in the block of an assignment, or in one inside it."""
     block = _block_of(assignment, body) or ()
     return any(each is statement for each in inner_statements(block))
+
+
+def _has_narrower_values(match: Match) -> bool:
+    """Whether queries were cast to float32 before an attention, and values stay as they are."""
+    bound = match.bound
+    values = next((bound[name] for name in _VALUES if name in bound), None)
+    if values is None or "q" not in bound:
+        return False
+    query, value = (stripped(node, _MOVED) for node in (bound["q"], values))
+    is_raised = query.operator == "cast" and str(query.operands[-1].label) == "torch.float32"
+    return is_raised and value.operator != "cast"
 
 
 def _comes_from_another_type(match: Match) -> bool:

@@ -66,7 +66,7 @@ class Invocations(Modules):
     def __init__(self, graph: Graph, definitions: Definitions, elsewhere: OtherDefinitions) -> None:
         super().__init__(graph, definitions, elsewhere)
         self.led_elsewhere: set[ast.AST] = set()
-        """Calls of functions of other modules that were looked into."""
+        """Calls of what is looked at by itself: of other modules, or kept in an attribute."""
         self._mapping: dict[int, Call] = {}
         """Calls of `map`, by the serial of their value."""
         self._partial: dict[int, Call] = {}
@@ -313,6 +313,7 @@ class Invocations(Modules):
         nested = self.nested.get(known.serial)
         if nested is not None:
             result = self._inlined(nested.function, None, call, nested.around.names)
+            self.led_elsewhere.add(call.node)
             return result or self._not_known(called, call)
         if not call.keywords and len(call.positional) == 1:
             (tensor,) = call.positional

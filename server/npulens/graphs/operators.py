@@ -109,12 +109,16 @@ _ARGUMENT_ALIASES = {
     "split_size_or_sections": "split_size",
     "indices_or_sections": "sections",
     "self": "input",
+    "train": "training",
     "x": "input",
     "mat2": "other",
     "axis0": "dim0",
     "axis1": "dim1",
 }
-"""NumPy's names, which torch takes too, and those that differ between forms of one operator."""
+"""NumPy's names, which torch takes too, and those that differ between forms of one operator.
+
+`torch.dropout(x, p, train=True)` is `functional.dropout`.
+"""
 
 WITHOUT_EFFECT = frozenset(
     {"inplace", "out", "_stacklevel", "memory_format", "non_blocking", "copy", "is_train"}

@@ -148,6 +148,8 @@ def is_lowest(node: Node, initial: Initial) -> bool:
 
 def _is_greatest(node: Node) -> bool:
     if node.operator == CONSTANT:
+        if isinstance(node.value, (int, float)):
+            return node.value >= -_LOWEST
         return str(node.value) in ("inf", "infinity")
     if node.operator == ATTRIBUTE and node.label == "max":
         return _is_finfo(node.operands[0])

@@ -40,7 +40,8 @@ _CAST_MODEL = r"""
 _NOT_TO_BE_FUSED = re.compile(
     r"""
     torch_npu\.optim\s+import                             # somebody has chosen; no fix writes this
-    | \bFSDP | DistributedOptimizer | \bmegatron\b | distributed\.rpc  # they share parameters out
+    # They share parameters out; Energon is Megatron's loader and does not.
+    | \bFSDP | DistributedOptimizer | \bmegatron\b(?!\.energon) | distributed\.rpc
     | gradient_as_bucket_view\s*=\s*True
     | (?<!self)(?<!config)(?<!cfg)(?<!args)(?<!opt)\.data\s*=(?!=) | add_param_group\(
     | \bsparse\s*=\s*(?!False\b|None\b)\w | SparseAdam | sparse_(?:param|grad)

@@ -27,7 +27,7 @@ def called(node: ast.Call, scope: Scope, context: Context) -> None:
     if not entries:
         return
     is_optimizer = entries[0].rule.name == _FUSED_OPTIMIZER
-    if is_optimizer and not may_be_fused(node, context):
+    if is_optimizer and not may_be_fused(node, scope, context):
         return
     entry = next((e for e in entries if _fits(e, node)), None)
     if entry is not None:
@@ -43,7 +43,7 @@ def called(node: ast.Call, scope: Scope, context: Context) -> None:
 def chosen(node: ast.Call | ast.Dict, scope: Scope, context: Context) -> None:
     """`{"adam": torch.optim.Adam}`, `wrapped(torch.optim.SGD)(parameters)`: made elsewhere."""
     for value in _classes(node):
-        if last_name(value) not in OPTIMIZERS or not may_be_fused(node, context):
+        if last_name(value) not in OPTIMIZERS or not may_be_fused(node, scope, context):
             continue
         entries = _entries_of(value, scope, context)
         if entries and entries[0].rule.name == _FUSED_OPTIMIZER:
@@ -68,7 +68,7 @@ def _entries(node: ast.Call, scope: Scope, context: Context) -> tuple[CallEntry,
     """What is known of the callee, if it is certain what that is."""
     callee, name = node.func, last_name(node.func)
     is_known = name in context.catalogue.called_names or name in context.facts.aliases
-    if not is_known and not (isinstance(callee, ast.Name) and may_be_fused(node, context)):
+    if not is_known and not (isinstance(callee, ast.Name) and may_be_fused(node, scope, context)):
         return ()
     return _entries_of(callee, scope, context)
 

@@ -7,6 +7,7 @@ from npulens.catalog.localized import LocalizedText
 from npulens.catalog.messages import message
 from npulens.catalog.model import MigrationStyle
 from npulens.checks.context import Context
+from npulens.syntax.scopes import ModuleScope, Scope
 from npulens.syntax.values import Defined
 
 _EVALUATION = re.compile(
@@ -18,7 +19,7 @@ _STORED = re.compile(r"\bself\.(\w+)[ \t]*=[ \t]*\Z")
 _LONGEST_TARGET = 100
 
 
-def may_be_fused(node: ast.Call | ast.Dict, context: Context) -> bool:
+def may_be_fused(node: ast.Call | ast.Dict, scope: Scope, context: Context) -> bool:
     """Whether advice on an optimizer that is made or named is of use, as far as the module shows.
 
     Tests, code for any device and an optimizer of single tensors are left alone. A module that
@@ -29,7 +30,7 @@ def may_be_fused(node: ast.Call | ast.Dict, context: Context) -> bool:
     return (
         (evidence.may_fuse_optimizer or is_made_for_others)
         and context.target.style is not MigrationStyle.DEVICE_AGNOSTIC
-        and not _is_test(context)
+        and not _is_test(scope, context)
         and not (isinstance(node, ast.Call) and _is_of_single_tensors(node))
         and not _is_never_stepped(node, context)
     )
@@ -57,9 +58,12 @@ def _is_never_stepped(node: ast.expr, context: Context) -> bool:
     return stored is not None and stored[1] in unstepped
 
 
-def _is_test(context: Context) -> bool:
-    """Whether the module is one of tests; a script may have a function for them too."""
-    is_script = context.facts.signs.evidence.is_script
+def _is_test(scope: Scope, context: Context) -> bool:
+    """Whether the module is one of tests; a script may have a function for them too.
+
+    What makes its optimizer when it is imported is a script: tests do that when they run.
+    """
+    is_script = context.facts.signs.evidence.is_script or isinstance(scope, ModuleScope)
     return any(
         isinstance(binding.value, Defined) and _names_tests(binding.value, is_script)
         for found in context.module.module.names.values()
