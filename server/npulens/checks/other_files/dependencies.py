@@ -173,8 +173,10 @@ def dependency(report: LaunchReport, setting: Setting, kind: Kind, path: str) ->
         span = setting.span
         if report.look_up(Place.INDEX, "url", setting.value, span, span):
             return True
+    if kind is not Kind.TOML:
+        return False
     with _of_hardware(owner, report):
-        return kind is Kind.TOML and _of_table(report, setting, PurePosixPath(path).name)
+        return _of_table(report, setting, PurePosixPath(path).name)
 
 
 def _of_hardware(place: str, report: LaunchReport) -> AbstractContextManager[None]:

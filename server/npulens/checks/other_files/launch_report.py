@@ -49,6 +49,11 @@ _FOR_NPU = re.compile(
     re.MULTILINE,
 )
 """What shows that a script is for NPUs: a variable, their software, the collective backend."""
+_FOR_NPU_WORDS = (
+    *("HCCL_", "ASCEND_", "PYTORCH_NPU_", "MULTI_STREAM_", "/Ascend/", "hccl", "torch_npu_run"),
+)
+"""It has one of these."""
+_NAMES_NPU = re.compile(r"npu|ascend", re.IGNORECASE)
 _MEGATRON = re.compile(
     r"megatron|mindspeed|tensor-model-parallel-size|pretrain_gpt|posttrain_gpt", re.IGNORECASE
 )
@@ -238,6 +243,11 @@ class LaunchReport:
         return frozenset(_PROBED.findall(self.text))
 
     @cached_property
+    def names_npu(self) -> bool:
+        """Whether the NPU is named anywhere in the text."""
+        return _NAMES_NPU.search(self.text) is not None
+
+    @cached_property
     def is_about_processes(self) -> bool:
         """Whether the text holds a number of nodes, or of processes on each."""
         return any(map(self._contains, ("nproc", "nnodes", "NNODES", "NUM_NODES")))
@@ -251,6 +261,8 @@ class LaunchReport:
     @cached_property
     def lacks_tuning(self) -> bool:
         """Whether the text is for NPUs, and sets no variable against a slow host."""
+        if not any(word in self.text for word in _FOR_NPU_WORDS):
+            return False
         if _TUNING.search(self.text) is not None or _FOR_NPU.search(self.text) is None:
             return False
         # Its suites come with settings that were measured together.

@@ -412,7 +412,7 @@ def _compared(atoms: Sequence[Atom], report: LaunchReport) -> None:
         variable = _PART.fullmatch(left.text)
         if relation.text in _EQUAL and variable is not None:
             pattern = rf"\b{variable['name']}\b\W*=\W*(?:npu|ascend)\b"
-            if re.search(pattern, report.text, re.IGNORECASE) is not None:
+            if report.names_npu and re.search(pattern, report.text, re.IGNORECASE) is not None:
                 return
             name = normal_name(variable["name"])
             report.look_up(Place.OPTION, name, right.text, right.span, right.span)

@@ -1,7 +1,7 @@
 """What the text of a module says about the intentions of its author, as far as rules need it."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from npulens.catalog.tables import OPTIMIZERS
@@ -14,7 +14,12 @@ _CASTS = re.compile(
 )
 """`torch.accelerator` says nothing of precision, `Accelerator` of Accelerate does."""
 _RECURRENT = re.compile(r"lstm|(?<![a-z])(?:bi)?(?:rnn|gru)(?![a-z.])", re.IGNORECASE)
-_DEVICE = re.compile(r"(?<![a-zA-Z])npu(?![a-z])|\baccelerator\b")
+_Alternatives = Mapping[str, re.Pattern[str]]
+"""Expressions, each by what a text must have for it, which is found far sooner."""
+_DEVICE: _Alternatives = {
+    "npu": re.compile(r"(?<![a-zA-Z])npu(?![a-z])"),
+    "accelerator": re.compile(r"\baccelerator\b"),
+}
 _COLLECTIVES = re.compile(
     r"(?:init_process_group|DistributedDataParallel|FullyShardedDataParallel|\bDDP|\bFSDP)\("
 )
@@ -31,29 +36,43 @@ _SHARING = (
     *("parallelize_module", "DTensor", "distribute_tensor", "dist_autograd", "colossalai"),
 )
 """Identifiers of what shares parameters out: they are found far sooner than by expression."""
-_CAST_MODEL = r"""
-    (?:model|net|module|unet|coder|transformer|policy|actor|critic|agent|backbone|head
-       |generator|discriminator|self|vae|former|bert|gpt|vit|\b[A-Z]\w*\([^()\n]*\))\w*(?:\[\w+\])?
-    (?:\.\w+\([^()\n]*\)){0,3}\.(?:bfloat16\( | double\( | to\([^()\n]*(?:bfloat16|float64|double))
-"""
-"""What is cast is a model by its name, and no tensor of a batch or a sum of hits."""
-_NOT_TO_BE_FUSED = re.compile(
-    r"""
-    torch_npu\.optim\s+import                             # somebody has chosen; no fix writes this
-    | \bFSDP | DistributedOptimizer | \bmegatron\b | distributed\.rpc  # they share parameters out
-    | gradient_as_bucket_view\s*=\s*True
-    | (?<!self)(?<!config)(?<!cfg)(?<!args)(?<!opt)\.data\s*=(?!=) | add_param_group\(
-    | \bsparse\s*=\s*(?!False\b|None\b)\w | SparseAdam | sparse_(?:param|grad)
-    | \.step\(\s*(?:closure|lambda)
-    | (?:^[ \t]*(?:import|from)[ \t]+|\b)deepspeed(?:[ \t]+import\b|\.initialize|\.zero|[ \t]*$)
-    | \bDeepSpeed\w*\( | strategy\s*=\s*["']deepspeed
-    | _CAST_MODEL
-    | \b(?:torch_dtype|model_dtype)\s*=\s*torch\.bfloat16
-    | set_default_dtype\((?!\s*torch\.float(?:32)?\b)
-    | \b(?:Fabric|pl\.Trainer|L\.Trainer)\((?![^()]{0,300}\baccelerator\b)  # takes the CPU
-    """.replace("_CAST_MODEL", _CAST_MODEL),
-    re.VERBOSE | re.MULTILINE,
+_CAST_MODEL = (
+    r"(?:model|net|module|unet|coder|transformer|policy|actor|critic|agent|backbone|head"
+    r"|generator|discriminator|self|vae|former|bert|gpt|vit|\b[A-Z]\w*\([^()\n]*\))\w*(?:\[\w+\])?"
+    r"(?:\.\w+\([^()\n]*\)){0,3}\."
 )
+"""What is cast is a model by its name, and no tensor of a batch or a sum of hits."""
+_NOT_TO_BE_FUSED: _Alternatives = {
+    "torch_npu.optim": re.compile(r"torch_npu\.optim\s+import"),  # chosen; no fix writes this
+    # They share parameters out.
+    "FSDP": re.compile(r"\bFSDP"),
+    "DistributedOptimizer": re.compile(r"DistributedOptimizer"),
+    "megatron": re.compile(r"\bmegatron\b"),
+    "distributed.rpc": re.compile(r"distributed\.rpc"),
+    "gradient_as_bucket_view": re.compile(r"gradient_as_bucket_view\s*=\s*True"),
+    ".data": re.compile(r"(?<!self)(?<!config)(?<!cfg)(?<!args)(?<!opt)\.data\s*=(?!=)"),
+    "add_param_group(": re.compile(r"add_param_group\("),
+    "sparse": re.compile(r"\bsparse\s*=\s*(?!False\b|None\b)\w|sparse_(?:param|grad)"),
+    "SparseAdam": re.compile(r"SparseAdam"),
+    ".step(": re.compile(r"\.step\(\s*(?:closure|lambda)"),
+    "deepspeed": re.compile(
+        r"(?:^[ \t]*(?:import|from)[ \t]+|\b)deepspeed"
+        r"(?:[ \t]+import\b|\.initialize|\.zero|[ \t]*$)"
+        r"|strategy\s*=\s*[\"']deepspeed",
+        re.MULTILINE,
+    ),
+    "DeepSpeed": re.compile(r"\bDeepSpeed\w*\("),
+    ".bfloat16(": re.compile(_CAST_MODEL + r"bfloat16\("),
+    ".double(": re.compile(_CAST_MODEL + r"double\("),
+    "bfloat16": re.compile(_CAST_MODEL + r"to\([^()\n]*bfloat16"),
+    "float64": re.compile(_CAST_MODEL + r"to\([^()\n]*float64"),
+    "double": re.compile(_CAST_MODEL + r"to\([^()\n]*double"),
+    "torch.bfloat16": re.compile(r"\b(?:torch_dtype|model_dtype)\s*=\s*torch\.bfloat16"),
+    "set_default_dtype(": re.compile(r"set_default_dtype\((?!\s*torch\.float(?:32)?\b)"),
+    # It takes the CPU.
+    "Fabric(": re.compile(r"\bFabric\((?![^()]{0,300}\baccelerator\b)"),
+    ".Trainer(": re.compile(r"\b(?:pl|L)\.Trainer\((?![^()]{0,300}\baccelerator\b)"),
+}
 _RUNS = re.compile(r"^(?:for|while|with|[\w.]+\()", re.MULTILINE)
 """A module does more than define something when it is imported."""
 _OPTIMIZER_MADE = re.compile(r"\boptim\.[A-Z]\w+\(")
@@ -67,13 +86,17 @@ _OWN_OPTIMIZER = re.compile(
 _DATA_REPLACED = re.compile(r"(?<!self)(?<!config)(?<!cfg)(?<!args)(?<!opt)\.data\s*=(?!=)")
 _GENERATED = re.compile(r"\btorch\.(?:rand|randn|randint|arange|linspace)\(")
 _LOADED = re.compile(r"open|read|load|path|root|file|PIL|json|token|decode", re.IGNORECASE)
-_GRADIENTS_LOST = re.compile(
-    r"set_to_none\s*=\s*(?!False\b)\w|\.grad\s*=\s*None|\b(?:\w*(?:model|net|module)\w*)\.zero_grad\("
-)
-_STEPPED_BY_LIBRARY = re.compile(
-    r"\bdef (?:configure_optimizers|create_optimizer)\(self\b|\boptimizers\s*=\s*\("
-    r"|(?<!self)\.optimizer\s*=(?!=)"
-)
+_GRADIENTS_LOST: _Alternatives = {
+    "set_to_none": re.compile(r"set_to_none\s*=\s*(?!False\b)\w"),
+    ".grad": re.compile(r"\.grad\s*=\s*None"),
+    ".zero_grad(": re.compile(r"\b(?:\w*(?:model|net|module)\w*)\.zero_grad\("),
+}
+_STEPPED_BY_LIBRARY: _Alternatives = {
+    "def configure_optimizers(self": re.compile(r"\bdef configure_optimizers\(self\b"),
+    "def create_optimizer(self": re.compile(r"\bdef create_optimizer\(self\b"),
+    "optimizers": re.compile(r"\boptimizers\s*=\s*\("),
+    ".optimizer": re.compile(r"(?<!self)\.optimizer\s*=(?!=)"),
+}
 """Lightning gives `step` a closure; Trainer of transformers has the model clear gradients."""
 _STEPPED_HERE = re.compile(r"automatic_optimization\s*=\s*False")
 _SCALES = re.compile(
@@ -144,14 +167,14 @@ def evidence_of(segments: Sequence[Words], words: frozenset[str]) -> Evidence:
         return NO_EVIDENCE
     texts = [segment.text for segment in segments]
     names = [segment.joined for segment in segments]
-    names_device = any("cuda" in each for each in names) or _any(_DEVICE, names)
+    names_device = any("cuda" in each for each in names) or _any_of(_DEVICE, names)
     trains = "backward" in words and names_device
     is_deterministic = "use_deterministic_algorithms" in words
     may_fuse_somewhere = (
         not words.isdisjoint(OPTIMIZERS)
         and (names_device or not _is_for_host(texts))
         and not any(word in each for word in _SHARING for each in names)
-        and not _any(_NOT_TO_BE_FUSED, [_OWN_OPTIMIZER.sub(_without_data, text) for text in texts])
+        and not _any_of(_NOT_TO_BE_FUSED, [_without_own_optimizers(text) for text in texts])
     )
     may_fuse_optimizer = may_fuse_somewhere and (names_device or _any(_ACCELERATOR, names))
     is_for_others = may_fuse_somewhere and not may_fuse_optimizer
@@ -173,11 +196,11 @@ def evidence_of(segments: Sequence[Words], words: frozenset[str]) -> Evidence:
         clears_gradients=may_fuse_somewhere and any(".zero_grad(" in text for text in texts),
         loses_gradients=may_fuse_somewhere
         and (
-            _any(_GRADIENTS_LOST, [t for t in texts if "grad" in t or "set_to_none" in t])
+            _any_of(_GRADIENTS_LOST, texts)
             or _any(_DATA_REPLACED, [t for t in texts if ".data" in t])
         ),
         is_stepped_by_library=may_fuse_somewhere
-        and _any(_STEPPED_BY_LIBRARY, [t for t in texts if "optimizer" in t])
+        and _any_of(_STEPPED_BY_LIBRARY, texts)
         and not _any(_STEPPED_HERE, texts),
         makes_data="backward" in words and any(_makes_data(text) for text in texts),
         casts_without_scaler=trains
@@ -208,6 +231,18 @@ def _casts_to_bfloat16(texts: Sequence[str], names: Sequence[str]) -> bool:
         return False
     casts = [cast for text in texts for cast in _AUTOCAST.findall(_IMPORT_LINE.sub("", text))]
     return bool(casts) and all("bfloat16" in cast for cast in casts)
+
+
+def _without_own_optimizers(text: str) -> str:
+    return _OWN_OPTIMIZER.sub(_without_data, text) if "Optimizer" in text else text
+
+
+def _any_of(alternatives: _Alternatives, texts: Sequence[str]) -> bool:
+    return any(
+        word in text and pattern.search(text) is not None
+        for text in texts
+        for word, pattern in alternatives.items()
+    )
 
 
 def _any(pattern: re.Pattern[str], texts: Sequence[str]) -> bool:

@@ -19,6 +19,7 @@ _GPU_WORDS = ("cuda", "nccl", "lightning")
 
 
 _ALONE = re.compile(r"[\"'](?:cuda|nccl)[\"']")
+_ALONE_WORDS = frozenset({"cuda", "nccl"})
 
 
 class ShimFacts(NamedTuple):
@@ -162,7 +163,8 @@ def module_facts(
 
 def _with_words(segments: Sequence[Segment]) -> Sequence[Segment]:
     """The segments, if one of them has a word for a device or a backend by itself."""
-    return segments if any(_ALONE.search(s.parsed.text) for s in segments) else ()
+    named = (s for s in segments if not _ALONE_WORDS.isdisjoint(s.words.identifiers))
+    return segments if any(_ALONE.search(s.parsed.text) for s in named) else ()
 
 
 def _shim_facts(segments: Sequence[Segment], target: Target) -> ShimFacts:
