@@ -126,7 +126,7 @@ def read_patterns(sources: tuple[PatternSource, ...]) -> tuple[Pattern, ...]:
     Raises:
         PatternError: A file does not parse or breaks the format.
     """
-    patterns = [pattern for source in sources for pattern in _read(source)]
+    patterns = [pattern for source in sources for pattern in patterns_of(source)]
     return tuple(sorted(patterns, key=lambda p: (-p.size, -len(p.conditions))))
 
 
@@ -138,7 +138,8 @@ def _parsed(source: PatternSource) -> ast.Module:
         raise PatternError(about(source.name, LocalizedText(reason, reason))) from error
 
 
-def _read(source: PatternSource) -> Iterator[Pattern]:
+def patterns_of(source: PatternSource) -> Iterator[Pattern]:
+    """The patterns of a file; fails as `read_patterns` does."""
     module = _parsed(source)
     constants = _constants(module)
     scope = ModuleScope(ModuleNames([bindings_of(module.body, [])]), 0)
