@@ -53,11 +53,13 @@ _FOR_NPU_WORDS = (
     *("HCCL_", "ASCEND_", "PYTORCH_NPU_", "MULTI_STREAM_", "/Ascend/", "hccl", "torch_npu_run"),
 )
 """It has one of these."""
-_NAMES_NPU = re.compile(r"npu|ascend", re.IGNORECASE)
+_SET_TO_NPU = re.compile(r"=\W*(?:npu|ascend)\b", re.IGNORECASE)
+_NAME_BEFORE = re.compile(r"(\w+)\W*\Z")
 _MEGATRON = re.compile(
     r"megatron|mindspeed|tensor-model-parallel-size|pretrain_gpt|posttrain_gpt", re.IGNORECASE
 )
 _TUNING = re.compile(r"TASK_QUEUE_ENABLE|CPU_AFFINITY_CONF")
+_LONGEST_NAME = 100
 _MOST_RENAMED = 50
 _READS = (
     r"\$(?:\(?env:)?\{{?{name}\b"
@@ -243,9 +245,11 @@ class LaunchReport:
         return frozenset(_PROBED.findall(self.text))
 
     @cached_property
-    def names_npu(self) -> bool:
-        """Whether the NPU is named anywhere in the text."""
-        return _NAMES_NPU.search(self.text) is not None
+    def set_to_npu(self) -> frozenset[str]:
+        """Names that the text sets to the NPU, or compares with it, in small letters."""
+        places = (found.start() for found in _SET_TO_NPU.finditer(self.text))
+        named = (_NAME_BEFORE.search(self.text, max(at - _LONGEST_NAME, 0), at) for at in places)
+        return frozenset(name[1].lower() for name in named if name is not None)
 
     @cached_property
     def is_about_processes(self) -> bool:
