@@ -200,7 +200,8 @@ def _missing_names(segments: Sequence[Segment], missing: frozenset[str]) -> froz
     """Names that are nothing on an NPU, where their library is not there."""
     names: set[str] = set()
     for segment in segments:
-        if "except" in segment.parsed.text and not missing.isdisjoint(segment.words.identifiers):
+        words = segment.words.identifiers
+        if "except" in words and not missing.isdisjoint(words):
             names.update(missing_names(segment.parsed.body, missing))
     for segment in segments:
         if names or "find_spec" in segment.words.identifiers:
