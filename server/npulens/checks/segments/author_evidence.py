@@ -6,30 +6,29 @@ from dataclasses import dataclass
 
 from npulens.catalog.tables import OPTIMIZERS
 from npulens.syntax.words import Words
+from npulens.text.late_patterns import late
 
-_CASTS = re.compile(
+_CASTS = late(
     r"autocast|(?<![a-z])amp(?![a-z])|apex|[bf]p?16|half|float16|bfloat|mixed|precision"
     r"|accelerat(?!or)|(?-i:Accelerator)|deepspeed|lightning|fabric|scaler|trainer",
     re.IGNORECASE,
 )
 """`torch.accelerator` says nothing of precision, `Accelerator` of Accelerate does."""
-_RECURRENT = re.compile(r"lstm|(?<![a-z])(?:bi)?(?:rnn|gru)(?![a-z.])", re.IGNORECASE)
+_RECURRENT = late(r"lstm|(?<![a-z])(?:bi)?(?:rnn|gru)(?![a-z.])", re.IGNORECASE)
 _Alternatives = Mapping[str, re.Pattern[str]]
 """Expressions, each by what a text must have for it, which is found far sooner."""
 _DEVICE: _Alternatives = {
-    "npu": re.compile(r"(?<![a-zA-Z])npu(?![a-z])"),
-    "accelerator": re.compile(r"\baccelerator\b"),
+    "npu": late(r"(?<![a-zA-Z])npu(?![a-z])"),
+    "accelerator": late(r"\baccelerator\b"),
 }
-_COLLECTIVES = re.compile(
+_COLLECTIVES = late(
     r"(?:init_process_group|DistributedDataParallel|FullyShardedDataParallel|\bDDP|\bFSDP)\("
 )
 
-_ACCELERATOR = re.compile(
+_ACCELERATOR = late(
     r"\bdevice\b|accelerat|lightning|\bgpus?(?:_ids?)?\b|\blocal_rank\b", re.IGNORECASE
 )
-_CPU = re.compile(
-    r"(?<!map_location=)(?<!map_location = )(?<!default=)(?<!default = )[\"']cpu[\"']"
-)
+_CPU = late(r"(?<!map_location=)(?<!map_location = )(?<!default=)(?<!default = )[\"']cpu[\"']")
 """A device, and neither where a checkpoint is read to nor what an option is unless it is given."""
 _SHARING = (
     *("FullyShardedDataParallel", "fully_shard", "ZeroRedundancyOptimizer"),
@@ -43,76 +42,68 @@ _CAST_MODEL = (
 )
 """What is cast is a model by its name, and no tensor of a batch or a sum of hits."""
 _NOT_TO_BE_FUSED: _Alternatives = {
-    "torch_npu.optim": re.compile(r"torch_npu\.optim\s+import"),  # chosen; no fix writes this
+    "torch_npu.optim": late(r"torch_npu\.optim\s+import"),  # chosen; no fix writes this
     # They share parameters out.
-    "FSDP": re.compile(r"\bFSDP"),
-    "DistributedOptimizer": re.compile(r"DistributedOptimizer"),
-    "megatron": re.compile(r"\bmegatron\b"),
-    "distributed.rpc": re.compile(r"distributed\.rpc"),
-    "gradient_as_bucket_view": re.compile(r"gradient_as_bucket_view\s*=\s*True"),
-    ".data": re.compile(r"(?<!self)(?<!config)(?<!cfg)(?<!args)(?<!opt)\.data\s*=(?!=)"),
-    "add_param_group(": re.compile(r"add_param_group\("),
-    "sparse": re.compile(r"\bsparse\s*=\s*(?!False\b|None\b)\w|sparse_(?:param|grad)"),
-    "SparseAdam": re.compile(r"SparseAdam"),
-    ".step(": re.compile(r"\.step\(\s*(?:closure|lambda)"),
-    "deepspeed": re.compile(
+    "FSDP": late(r"\bFSDP"),
+    "DistributedOptimizer": late(r"DistributedOptimizer"),
+    "megatron": late(r"\bmegatron\b"),
+    "distributed.rpc": late(r"distributed\.rpc"),
+    "gradient_as_bucket_view": late(r"gradient_as_bucket_view\s*=\s*True"),
+    ".data": late(r"(?<!self)(?<!config)(?<!cfg)(?<!args)(?<!opt)\.data\s*=(?!=)"),
+    "add_param_group(": late(r"add_param_group\("),
+    "sparse": late(r"\bsparse\s*=\s*(?!False\b|None\b)\w|sparse_(?:param|grad)"),
+    "SparseAdam": late(r"SparseAdam"),
+    ".step(": late(r"\.step\(\s*(?:closure|lambda)"),
+    "deepspeed": late(
         r"(?:^[ \t]*(?:import|from)[ \t]+|\b)deepspeed"
         r"(?:[ \t]+import\b|\.initialize|\.zero|[ \t]*$)"
         r"|strategy\s*=\s*[\"']deepspeed",
         re.MULTILINE,
     ),
-    "DeepSpeed": re.compile(r"\bDeepSpeed\w*\("),
-    ".bfloat16(": re.compile(_CAST_MODEL + r"bfloat16\("),
-    ".double(": re.compile(_CAST_MODEL + r"double\("),
-    "bfloat16": re.compile(_CAST_MODEL + r"to\([^()\n]*bfloat16"),
-    "float64": re.compile(_CAST_MODEL + r"to\([^()\n]*float64"),
-    "double": re.compile(_CAST_MODEL + r"to\([^()\n]*double"),
-    "torch.bfloat16": re.compile(r"\b(?:torch_dtype|model_dtype)\s*=\s*torch\.bfloat16"),
-    "set_default_dtype(": re.compile(r"set_default_dtype\((?!\s*torch\.float(?:32)?\b)"),
+    "DeepSpeed": late(r"\bDeepSpeed\w*\("),
+    ".bfloat16(": late(_CAST_MODEL + r"bfloat16\("),
+    ".double(": late(_CAST_MODEL + r"double\("),
+    "bfloat16": late(_CAST_MODEL + r"to\([^()\n]*bfloat16"),
+    "float64": late(_CAST_MODEL + r"to\([^()\n]*float64"),
+    "double": late(_CAST_MODEL + r"to\([^()\n]*double"),
+    "torch.bfloat16": late(r"\b(?:torch_dtype|model_dtype)\s*=\s*torch\.bfloat16"),
+    "set_default_dtype(": late(r"set_default_dtype\((?!\s*torch\.float(?:32)?\b)"),
     # It takes the CPU.
-    "Fabric(": re.compile(r"\bFabric\((?![^()]{0,300}\baccelerator\b)"),
-    ".Trainer(": re.compile(r"\b(?:pl|L)\.Trainer\((?![^()]{0,300}\baccelerator\b)"),
+    "Fabric(": late(r"\bFabric\((?![^()]{0,300}\baccelerator\b)"),
+    ".Trainer(": late(r"\b(?:pl|L)\.Trainer\((?![^()]{0,300}\baccelerator\b)"),
 }
-_RUNS = re.compile(r"^(?:for|while|with|[\w.]+\()", re.MULTILINE)
+_RUNS = late(r"^(?:for|while|with|[\w.]+\()", re.MULTILINE)
 """A module does more than define something when it is imported."""
-_OPTIMIZER_MADE = re.compile(r"\boptim\.[A-Z]\w+\(")
-_OF_A_MODEL = re.compile(r"parameters\(|params?\b|\bModel|\bnn\.Module")
-_OWN_DATASET = re.compile(
-    r"^class \w+\([^)\n]*Dataset[^)\n]*\):.*(?:\n(?:[ \t].*)?)*", re.MULTILINE
-)
-_OWN_OPTIMIZER = re.compile(
-    r"^class \w+\([^)\n]*Optimizer[^)\n]*\):.*(?:\n(?:[ \t].*)?)*", re.MULTILINE
-)
-_DATA_REPLACED = re.compile(r"(?<!self)(?<!config)(?<!cfg)(?<!args)(?<!opt)\.data\s*=(?!=)")
-_GENERATED = re.compile(r"\btorch\.(?:rand|randn|randint|arange|linspace)\(")
-_LOADED = re.compile(r"open|read|load|path|root|file|PIL|json|token|decode", re.IGNORECASE)
+_OPTIMIZER_MADE = late(r"\boptim\.[A-Z]\w+\(")
+_OF_A_MODEL = late(r"parameters\(|params?\b|\bModel|\bnn\.Module")
+_OWN_DATASET = late(r"^class \w+\([^)\n]*Dataset[^)\n]*\):.*(?:\n(?:[ \t].*)?)*", re.MULTILINE)
+_OWN_OPTIMIZER = late(r"^class \w+\([^)\n]*Optimizer[^)\n]*\):.*(?:\n(?:[ \t].*)?)*", re.MULTILINE)
+_DATA_REPLACED = late(r"(?<!self)(?<!config)(?<!cfg)(?<!args)(?<!opt)\.data\s*=(?!=)")
+_GENERATED = late(r"\btorch\.(?:rand|randn|randint|arange|linspace)\(")
+_LOADED = late(r"open|read|load|path|root|file|PIL|json|token|decode", re.IGNORECASE)
 _GRADIENTS_LOST: _Alternatives = {
-    "set_to_none": re.compile(r"set_to_none\s*=\s*(?!False\b)\w"),
-    ".grad": re.compile(r"\.grad\s*=\s*None"),
-    ".zero_grad(": re.compile(r"\b(?:\w*(?:model|net|module)\w*)\.zero_grad\("),
+    "set_to_none": late(r"set_to_none\s*=\s*(?!False\b)\w"),
+    ".grad": late(r"\.grad\s*=\s*None"),
+    ".zero_grad(": late(r"\b(?:\w*(?:model|net|module)\w*)\.zero_grad\("),
 }
 _STEPPED_BY_LIBRARY: _Alternatives = {
-    "def configure_optimizers(self": re.compile(r"\bdef configure_optimizers\(self\b"),
-    "def create_optimizer(self": re.compile(r"\bdef create_optimizer\(self\b"),
-    "optimizers": re.compile(r"\boptimizers\s*=\s*\("),
-    ".optimizer": re.compile(r"(?<!self)\.optimizer\s*=(?!=)"),
+    "def configure_optimizers(self": late(r"\bdef configure_optimizers\(self\b"),
+    "def create_optimizer(self": late(r"\bdef create_optimizer\(self\b"),
+    "optimizers": late(r"\boptimizers\s*=\s*\("),
+    ".optimizer": late(r"(?<!self)\.optimizer\s*=(?!=)"),
 }
 """Lightning gives `step` a closure; Trainer of transformers has the model clear gradients."""
-_STEPPED_HERE = re.compile(r"automatic_optimization\s*=\s*False")
-_SCALES = re.compile(
+_STEPPED_HERE = late(r"automatic_optimization\s*=\s*False")
+_SCALES = late(
     r"scaler|loss_?scal|scaled?_?loss|grad(?:ient)?s?_?scal|unscale|accelerat(?!or)|deepspeed"
     r"|lightning|fabric|(?<![a-z])apex|mmengine|colossal|megatron"
     r"|(?-i:Accelerator|TrainingArguments)",
     re.IGNORECASE,
 )
 """Who scales the loss, or may do it."""
-_AUTOCAST = re.compile(
-    r"(?<!\w)autocast(?!\w)(\([^()]{0,200}(?:\([^()]{0,200}\)[^()]{0,200}){0,5}\))?"
-)
-_CAST_ELSEWHERE = re.compile(
-    r"\w(?<!set_)(?<!is_)_?autocast|(?<!b)float16|(?<!b)fp16|(?<![a-z])half"
-)
-_IMPORT_LINE = re.compile(r"^[ \t]*(?:from|import)\b.*", re.MULTILINE)
+_AUTOCAST = late(r"(?<!\w)autocast(?!\w)(\([^()]{0,200}(?:\([^()]{0,200}\)[^()]{0,200}){0,5}\))?")
+_CAST_ELSEWHERE = late(r"\w(?<!set_)(?<!is_)_?autocast|(?<!b)float16|(?<!b)fp16|(?<![a-z])half")
+_IMPORT_LINE = late(r"^[ \t]*(?:from|import)\b.*", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
