@@ -18,13 +18,19 @@ class CompiledTables(BuildHookInterface):  # type: ignore[type-arg]
         from npulens.catalog.compiled_tables import COMPILED
         from npulens.catalog.messages import messages
         from npulens.catalog.shipped_rules import rule_tables
+        from npulens.fused.known_patterns import pattern_tables
 
         rules = root / "rules"
         others = [*rules.glob("fused/*.py"), *rules.glob("*/*.json"), rules / "guide.toml"]
-        places = {path: path.relative_to(root).as_posix() for path in others}
+        kept = (path for path in others if path.name != COMPILED)
+        places = {path: path.relative_to(root).as_posix() for path in kept}
         self._folder = tempfile.TemporaryDirectory()
-        for name, tables in (("rules", rule_tables(rules)), ("messages", messages())):
-            file = Path(self._folder.name) / f"{name}.json"
+        for name, tables in (
+            ("rules", rule_tables(rules)),
+            ("rules/fused", pattern_tables(rules / "fused")),
+            ("messages", messages()),
+        ):
+            file = Path(self._folder.name) / f"{tables.folder.name}.json"
             file.write_text(tables.compiled(), encoding="utf-8")
             places[file] = f"{name}/{COMPILED}"
         for path, place in places.items():

@@ -1,6 +1,7 @@
 """Fused operators through the faces: where findings point, what fixes leave, private patterns."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,8 +9,11 @@ from click.testing import CliRunner
 
 from helpers import AGNOSTIC, NPU, code, findings, fixed
 from lsp_client import LspClient
+from npulens.catalog.loader import load_catalogue
 from npulens.catalog.model import Applicability, MigrationStyle
 from npulens.cli.main import cli
+from npulens.fused.known_patterns import known_patterns
+from npulens.fused.patterns import read_patterns
 
 NORM = code(
     """
@@ -281,3 +285,17 @@ def test_a_broken_pattern_file_is_refused_in_one_sentence(tmp_path: Path, patter
     assert "scaled_sum.py" in result.output
     assert len(result.output.strip().splitlines()) == 1
     assert "Traceback" not in result.output
+
+
+def test_patterns_are_known_as_they_are_read() -> None:
+    sources = load_catalogue().patterns
+    edited = tuple(replace(source, text=f"{source.text}\n") for source in sources[:4])
+    for files in (sources, edited):  # what is compiled, and what is not
+        read: dict[str, list[tuple[object, ...]]] = {}
+        for each in read_patterns(files):
+            read.setdefault(each.root.operator, []).append((each.name, each.choice, each.traits))
+        known = {
+            operator: [(each.pattern.name, each.pattern.choice, each.traits) for each in found]
+            for operator, found in known_patterns(files).items()
+        }
+        assert known == read

@@ -1,8 +1,8 @@
 """Files in TOML that npulens brings, loaded in one compiled file.
 
 TOML is pleasant to write and slow to read, so that all files of a folder are compiled into one of
-JSON. An installed npulens has only that. In a checkout it is made at the first use, and again when
-a file has changed.
+JSON. An installed npulens has only that, or believes it. In a checkout it is made at the first use,
+and again when a file has changed.
 """
 
 import json
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 COMPILED = "compiled.json"
+_PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def data_folder(name: str) -> Path:
@@ -28,11 +29,13 @@ class CompiledTables(NamedTuple):
     Attributes:
         pattern: Which files below it.
         read: What a file holds, given its path and what errors call it.
+        code: Folders of the code that reads them, beside this one.
     """
 
     folder: Path
     pattern: str
     read: Callable[[Path, str], object]
+    code: tuple[Path, ...] = ()
 
     def contents(self) -> list[tuple[str, Any]]:
         """The label and the content of each file.
@@ -41,11 +44,11 @@ class CompiledTables(NamedTuple):
             OSError, ValueError: There are no files, nor is there the compiled one.
         """
         sources, file = self._sources(), self.folder / COMPILED
-        if not sources:
+        if not sources or self._is_installed():
             return list(map(tuple, json.loads(file.read_bytes())["files"]))
         with suppress(OSError, ValueError, KeyError, TypeError):  # not there, or broken
             known = json.loads(file.read_bytes())
-            if known["stamp"] == _stamp(sources):
+            if known["stamp"] == self._stamp(sources):
                 return list(map(tuple, known["files"]))
         text = self.compiled()
         with suppress(OSError):  # a checkout that cannot be written is compiled each time
@@ -57,18 +60,21 @@ class CompiledTables(NamedTuple):
         sources = self._sources()
         labels = [f"{self.folder.name}/{s.relative_to(self.folder).as_posix()}" for s in sources]
         files = [(label, self.read(s, label)) for s, label in zip(sources, labels, strict=True)]
-        made = {"stamp": _stamp(sources), "files": files}
+        made = {"stamp": self._stamp(sources), "files": files}
         return json.dumps(made, ensure_ascii=False, separators=(",", ":"))
 
     def _sources(self) -> list[Path]:
         return sorted(self.folder.glob(self.pattern))
 
+    def _is_installed(self) -> bool:
+        return _PACKAGE in self.folder.parents
 
-def _stamp(sources: Sequence[Path]) -> list[list[object]]:
-    """What changes with any of the files, and with the code that reads them."""
-    code = sorted(Path(__file__).parent.glob("*.py"))
-    found = [(path, path.stat()) for path in (*sources, *code)]
-    return [[path.name, stat.st_size, stat.st_mtime_ns] for path, stat in found]
+    def _stamp(self, sources: Sequence[Path]) -> list[list[object]]:
+        """What changes with any of the files, and with the code that reads them."""
+        folders = dict.fromkeys((Path(__file__).parent, *self.code))
+        code = [path for folder in folders for path in sorted(folder.glob("*.py"))]
+        found = [(path, path.stat()) for path in (*sources, *code)]
+        return [[path.name, stat.st_size, stat.st_mtime_ns] for path, stat in found]
 
 
 def _write(file: Path, text: str) -> None:

@@ -29,6 +29,7 @@ class Insertions:
         self._text = text
         self._target = target
         self._edits: dict[ImportNeed, Edit | None] = {ImportNeed.NOTHING: None}
+        self._modules: dict[str, Edit | None] = {"": None}
 
     def edit(self, need: ImportNeed) -> Edit | None:
         """The import that a fix needs, `None` if it is there or has no place."""
@@ -38,9 +39,10 @@ class Insertions:
 
     def of_module(self, module: str) -> Edit | None:
         """The import of a module under its own name, `None` if it is there or none is needed."""
-        if not module or any(imports_as_itself(p.parsed.body, module) for p in self._segments):
-            return None
-        return self._at_top(f"import {module}")
+        if module not in self._modules:
+            is_there = any(imports_as_itself(p.parsed.body, module) for p in self._segments)
+            self._modules[module] = None if is_there else self._at_top(f"import {module}")
+        return self._modules[module]
 
     def _make(self, need: ImportNeed) -> Edit | None:
         if need is ImportNeed.TORCH_NAME:

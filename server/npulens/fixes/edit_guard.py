@@ -10,6 +10,7 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import takewhile
+from operator import is_
 
 from npulens.catalog.model import Edit, Finding, Fix
 from npulens.syntax.strings import comments_and_strings
@@ -20,6 +21,8 @@ _WORD = re.compile(r"\w+")
 
 def expecting(fix: Fix, text: str) -> Fix:
     """The fix with edits that know the text they replace; `text` is what their places count in."""
+    if all(e.expected or e.span.start == e.span.end for e in fix.edits):
+        return fix
     edits = (e if e.expected else e._replace(expected=text[slice(*e.span)]) for e in fix.edits)
     return replace(fix, edits=tuple(edits))
 
@@ -45,7 +48,8 @@ def with_fixes(findings: Iterable[Finding], change: Callable[[Fix], Fix | None])
                 changed[id(fix)] = fix, change(fix)
             fixes.append(changed[id(fix)][1])
         kept = tuple(fix for fix in fixes if fix is not None)
-        found.append(replace(finding, fixes=kept) if finding.fixes else finding)
+        is_same = len(kept) == len(finding.fixes) and all(map(is_, kept, finding.fixes))
+        found.append(finding if is_same else replace(finding, fixes=kept))
     return found
 
 
@@ -60,12 +64,19 @@ class EditGuard:
     def __init__(self, text: str, words: Container[str]) -> None:
         self._text = text
         self._words = words
+        self._fitting: dict[Edit, bool] = {}
 
     def guarded(self, findings: Iterable[Finding]) -> list[Finding]:
         """The findings, without fixes that hold an edit which does not fit the text."""
         return with_fixes(findings, lambda fix: fix if all(map(self.fits, fix.edits)) else None)
 
     def fits(self, edit: Edit) -> bool:
+        """Whether `_fits` says so; the import that many fixes need is looked at once."""
+        if edit not in self._fitting:
+            self._fitting[edit] = self._fits(edit)
+        return self._fitting[edit]
+
+    def _fits(self, edit: Edit) -> bool:
         """Whether an edit replaces what it expects: whole words, outside of strings and comments.
 
         Inside of a string it may replace words that the rules know, such as a device. A comment

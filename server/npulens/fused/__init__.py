@@ -3,7 +3,9 @@
 A pattern is a pair of PyTorch functions in `rules/fused/*.py`. The first is evaluated like any
 function, its parameters are variables; `matching.py` unifies it with each node of a graph: sums
 and products in any order and grouping, numbers up to the digits people write, casts and copies
-looked through where the pattern says so. Of overlapping matches the larger counts.
+looked through where the pattern says so. Of overlapping matches the larger counts. Which operators
+the patterns of a file have is compiled, and the file read where code has them, too
+(`known_patterns.py`).
 
 A rewrite replaces the expression that computes the result. Statements go that nobody else reads,
 calls and captured names excepted (`removal.py`). Then the function is evaluated again without

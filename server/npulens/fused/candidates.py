@@ -20,20 +20,21 @@ from npulens.syntax.bindings import Function, target_names, with_defaults
 from npulens.syntax.docstrings import docstring_of
 from npulens.syntax.walking import names_in
 from npulens.syntax.words import Words
+from npulens.text.late_patterns import late
 from npulens.text.lines import LineMap
 
-_NPU_CHOICE = re.compile(
+_NPU_CHOICE = late(
     r"torch_npu_available|(?<![a-z\"'])(?<!torch_)(?<!is_)npu(?!_\w+\(|lens|\d{3})(?:(?=\w)|(?<!\.npu))"
     r"|\btype\s*==\s*[\"']npu\b",
     re.IGNORECASE,
 )
 """The code checks for the NPU, which is more than moving data there or calling an operator."""
-_AROUND_MODELS = re.compile(
+_AROUND_MODELS = late(
     r"_pretrained(?:_model)?\Z|\Aconvert_|post_process|preprocess|(?:training|evaluation|prediction)_loop"
 )
 """Functions that load, store, convert or drive models, or work on what goes in and comes out."""
 _LONGEST_LINE = 200
-_ATTRIBUTE = re.compile(r"\.(\w+)")
+_ATTRIBUTE = late(r"\.(\w+)")
 
 
 Places = Sequence[tuple[int, str]]

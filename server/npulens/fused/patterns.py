@@ -12,7 +12,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache, reduce
 from itertools import product
 from operator import or_
@@ -126,7 +126,7 @@ def read_patterns(sources: tuple[PatternSource, ...]) -> tuple[Pattern, ...]:
     Raises:
         PatternError: A file does not parse or breaks the format.
     """
-    patterns = [pattern for source in sources for pattern in _read(source)]
+    patterns = [pattern for source in sources for pattern in patterns_of(source)]
     return tuple(sorted(patterns, key=lambda p: (-p.size, -len(p.conditions))))
 
 
@@ -138,14 +138,16 @@ def _parsed(source: PatternSource) -> ast.Module:
         raise PatternError(about(source.name, LocalizedText(reason, reason))) from error
 
 
-def _read(source: PatternSource) -> Iterator[Pattern]:
+def patterns_of(source: PatternSource) -> Iterator[Pattern]:
+    """The patterns of a file; fails as `read_patterns` does."""
     module = _parsed(source)
     constants = _constants(module)
     scope = ModuleScope(ModuleNames([bindings_of(module.body, [])]), 0)
     definitions = Definitions()
     definitions.add(module.body, scope)
     forms = constants.get("FORMS", {})
-    written: set[str] = set()
+    replacements = _Replacements(source, definitions)
+    written: set[tuple[str, str]] = set()
     for choice in _choices(forms, source.name):
         chosen = Definitions()
         chosen.functions = {**definitions.functions}
@@ -156,10 +158,10 @@ def _read(source: PatternSource) -> Iterator[Pattern]:
         evaluator = Evaluator(chosen)
         for name, function in definitions.functions.items():
             if name == _PATTERN or name.startswith(_PATTERN + "_"):
-                found = _pattern(source, name, function, constants, evaluator)
-                if repr(found.root) + name not in written:
-                    written.add(repr(found.root) + name)
-                    yield replace(found, choice=choice)
+                root = evaluator.result(function)
+                if (repr(root), name) not in written:
+                    written.add((repr(root), name))
+                    yield _pattern(source, name, root, constants, replacements, choice)
 
 
 def _choices(forms: object, name: str) -> Iterator[dict[str, str]]:
@@ -184,22 +186,22 @@ def _constants(module: ast.Module) -> dict[str, object]:
 def _pattern(
     source: PatternSource,
     name: str,
-    function: FunctionHere,
+    root: Node | None,
     constants: Mapping[str, object],
-    evaluator: Evaluator,
+    replacements: "_Replacements",
+    choice: Mapping[str, str],
 ) -> Pattern:
     where = f"{source.name}: {name}"
-    root = evaluator.result(function)
     if root is None or root.operator == INPUT:
         raise refused(source.name, "pattern.one-expression", name=name)
     almost = _localized(constants.get("ALMOST"), where)
     kinds = _kinds_of_replacement(constants.get("PROVIDED", {}), source.name)
     found = (
-        _replacement(source, kind + name[len(_PATTERN) :], provided, kind, evaluator.definitions)
+        replacements.of(kind + name[len(_PATTERN) :], provided, kind)
         for kind, provided in kinds.items()
     )
-    replacements = [] if almost else [each for each in found if each is not None]
-    replacement = replacements[0] if replacements else None
+    written = [] if almost else [each for each in found if each is not None]
+    replacement = written[0] if written else None
     operator = constants.get("OPERATOR", "" if replacement is None else replacement.operator)
     if almost is None and replacement is None and not operator:
         raise refused(source.name, "pattern.no-replacement", name=name)
@@ -243,11 +245,12 @@ def _pattern(
         check=_localized(constants.get("CHECK"), where),
         without_gradient=constants.get("WITHOUT_GRADIENT") is True,
         replacement=replacement,
-        alternatives=tuple(replacements[1:]),
+        alternatives=tuple(written[1:]),
         almost=almost,
         operator=str(operator),
         exclusive=frozenset(exclusive),
         yields=constants.get("YIELDS") is True,
+        choice=choice,
     )
 
 
@@ -275,28 +278,36 @@ def _kinds_of_replacement(provided: object, where: str) -> dict[str, LocalizedTe
     }
 
 
-def _replacement(
-    source: PatternSource,
-    name: str,
-    provided: LocalizedText | None,
-    kind: str,
-    definitions: Definitions,
-) -> Replacement | None:
-    """The replacement of this name, or else the one of its kind for all patterns."""
-    functions = definitions.functions
-    function = functions.get(name) or functions.get(kind)
-    if function is None:
-        return None
-    last = function.node.body[-1]
-    if not isinstance(last, ast.Return) or last.value is None:
-        raise refused(source.name, "pattern.one-expression", name=function.node.name)
-    text = _on_one_line(source.text[slice(*LineMap(source.text).span(last.value))])
-    expression = expression_tree(text)
-    operator = _operator(expression, function)
-    if not operator:
-        raise refused(source.name, "pattern.calls-nothing", name=function.node.name)
-    defaults = {p.arg: ast.unparse(default) for p, default in with_defaults(function.node.args)}
-    return Replacement(text, expression, operator, defaults, provided)
+class _Replacements:
+    """What the functions of a file write instead; several patterns may share one."""
+
+    def __init__(self, source: PatternSource, definitions: Definitions) -> None:
+        self._source = source
+        self._lines = LineMap(source.text)
+        self._functions = definitions.functions
+        self._read: dict[tuple[str, str], Replacement] = {}
+
+    def of(self, name: str, provided: LocalizedText | None, kind: str) -> Replacement | None:
+        """The replacement of this name, or else the one of its kind for all patterns."""
+        name = name if name in self._functions else kind
+        if name not in self._functions:
+            return None
+        known = self._read.get((name, kind))
+        if known is None:
+            known = self._read[name, kind] = self._replacement(self._functions[name], provided)
+        return known
+
+    def _replacement(self, function: FunctionHere, provided: LocalizedText | None) -> Replacement:
+        last = function.node.body[-1]
+        if not isinstance(last, ast.Return) or last.value is None:
+            raise refused(self._source.name, "pattern.one-expression", name=function.node.name)
+        text = _on_one_line(self._source.text[slice(*self._lines.span(last.value))])
+        expression = expression_tree(text)
+        operator = _operator(expression, function)
+        if not operator:
+            raise refused(self._source.name, "pattern.calls-nothing", name=function.node.name)
+        defaults = {p.arg: ast.unparse(default) for p, default in with_defaults(function.node.args)}
+        return Replacement(text, expression, operator, defaults, provided)
 
 
 def _operator(expression: ast.expr, function: FunctionHere) -> str:

@@ -2,16 +2,15 @@
 
 import ast
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import lru_cache
 
 from npulens.catalog.messages import message
-from npulens.catalog.model import Finding, MigrationStyle, PatternSource, Related
+from npulens.catalog.model import Finding, MigrationStyle, Related
 from npulens.checks.segments.analysed_module import AnalysedModule
 from npulens.checks.segments.fused_answers import Idiom, Recognition
 from npulens.fused.known_activations import names_another
+from npulens.fused.known_patterns import known_patterns
 from npulens.fused.matching import Match, is_type_of, matches
 from npulens.fused.pattern_conditions import CONDITIONS
-from npulens.fused.patterns import Pattern, read_patterns
 from npulens.fused.relations import RELATIONS
 from npulens.fused.removal import needless_statements
 from npulens.fused.rewriting import Place, Rewriter
@@ -49,7 +48,7 @@ class Recognizer:
         self._catalogue = module.catalogue
         self._style = module.target.style
         self._looks_left = 0
-        self._by_operator = _by_operator(module.catalogue.patterns)
+        self._by_operator = known_patterns(module.catalogue.patterns)
 
     def recognize(self, function: FunctionHere) -> Recognition:
         """What is found in a function of the segment."""
@@ -140,9 +139,10 @@ class Recognizer:
         inner = stripped(value, {"cast", "contiguous"})
         turned = stripped(inner, _TURNED)
         for operator in dict.fromkeys((value.operator, inner.operator, turned.operator)):
-            for pattern in self._by_operator.get(operator, ()):
-                if pattern.traits & ~value.traits:
+            for known in self._by_operator.get(operator, ()):
+                if known.traits & ~value.traits:
                     continue  # it has operators that are not in this value
+                pattern = known.pattern
                 if pattern.without_gradient and not (without_gradient or self._only_infers):
                     continue
                 found = next(filter(self._holds, matches(pattern, value)), None)
@@ -199,15 +199,6 @@ class Recognizer:
             tuple(fixes),
             related=related,
         )
-
-
-@lru_cache(maxsize=4)
-def _by_operator(sources: tuple[PatternSource, ...]) -> Mapping[str, Sequence[Pattern]]:
-    """The patterns by the operator that computes their result."""
-    found: dict[str, list[Pattern]] = {}
-    for pattern in read_patterns(sources):
-        found.setdefault(pattern.root.operator, []).append(pattern)
-    return found
 
 
 def _is_computed_here(

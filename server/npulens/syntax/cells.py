@@ -5,25 +5,24 @@ from collections.abc import Iterator
 
 from npulens.syntax.parsing import module_tree
 from npulens.syntax.strings import LexicalState
+from npulens.text.late_patterns import late
 from npulens.text.notebooks import SIGN, cell_marks, cell_sources, with_each_cell
 from npulens.text.spans import Span
 
-_COMMAND = re.compile(r"[ \t]*(?:[%!]|\?{1,2}\w)")
-_ASSIGNED = re.compile(r"[\w.,\s\[\]]+=[ \t]*([%!])")
-_QUESTION = re.compile(r"[ \t]*[\w.%*]+\?{1,2}[ \t]*$")
-_BARE = re.compile(
+_COMMAND = late(r"[ \t]*(?:[%!]|\?{1,2}\w)")
+_ASSIGNED = late(r"[\w.,\s\[\]]+=[ \t]*([%!])")
+_QUESTION = late(r"[ \t]*[\w.%*]+\?{1,2}[ \t]*$")
+_BARE = late(
     r"^[ \t]*(?:cat|cd|conda|cp|ls|mamba|mkdir|mv|pip|rm|rmdir)[ \t]+[^\s=(]",
     re.MULTILINE,
 )
 """Commands that IPython knows without `%`, with something behind them."""
-_CELL_COMMAND = re.compile(r"\s*%%(\w+)")
+_CELL_COMMAND = late(r"\s*%%(\w+)")
 _RUN_AS_PYTHON = frozenset({"time", "timeit", "capture", "prun", "python", "python3", "py"})
-_SHELL_CELL = re.compile(r"\s*%%(?:bash|sh|script[ \t]+(?:ba)?sh)\b[^\n]*\n")
-_TO_SHELL = re.compile(r"!!?|%?(?=(?:pip|conda|mamba)\b)")
+_SHELL_CELL = late(r"\s*%%(?:bash|sh|script[ \t]+(?:ba)?sh)\b[^\n]*\n")
+_TO_SHELL = late(r"!!?|%?(?=(?:pip|conda|mamba)\b)")
 
-_INDENTED = re.compile(
-    rf"^(#{SIGN}.*)(?=\n(?:[ \t]*(?:#(?!{SIGN}).*)?\n)*[ \t]+[^\s#])", re.MULTILINE
-)
+_INDENTED = late(rf"^(#{SIGN}.*)(?=\n(?:[ \t]*(?:#(?!{SIGN}).*)?\n)*[ \t]+[^\s#])", re.MULTILINE)
 """The mark of a cell whose first line with code is indented."""
 
 

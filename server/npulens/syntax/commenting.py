@@ -1,16 +1,16 @@
 """Edits that leave the tree of a text as it is, since they are in a comment."""
 
 import ast
-import re
 from bisect import bisect_right
 
 from npulens.syntax.splicing import first_line
 from npulens.syntax.strings import LexicalState, comments
 from npulens.text.differences import changed_part
+from npulens.text.late_patterns import late
 from npulens.text.lines import LineMap
 
-_LINE_END = re.compile(r"[\r\n]")
-_NEVER_ALIKE = re.compile(r"[\n\r\f\0\ud800-\udfff]")
+_LINE_END = late(r"[\r\n]")
+_NEVER_ALIKE = late(r"[\n\r\f\0\ud800-\udfff]")
 """What ends a line, and what no text may hold that is to be parsed."""
 
 

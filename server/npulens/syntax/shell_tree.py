@@ -21,6 +21,8 @@ class Word:
     def text(self, text: str) -> str:
         """Its text, in which what is read apart looks like a variable of the same length."""
         start, end = self.span
+        if not self.inner:
+            return text[start:end]
         parts = []
         for hole, _ in self.inner:
             parts.append(text[start : hole.start])

@@ -1,7 +1,6 @@
 """The tree of a class in which one method was edited, without reading the others again."""
 
 import ast
-import copy
 
 from npulens.syntax.bindings import Function
 from npulens.syntax.parsing import SyntaxProblem, parse
@@ -93,8 +92,9 @@ def _recovered(body: list[ast.stmt], lines: range, text: str, method_text: str) 
 
 def _with(owner: ast.ClassDef, index: int, method: ast.stmt) -> ast.ClassDef:
     """A class with another method; the class before stays as it is, others may be reading it."""
-    changed = copy.copy(owner)
-    changed.body = [*owner.body[:index], method, *owner.body[index + 1 :]]
+    fields = {name: value for name, value in ast.iter_fields(owner) if name != "body"}
+    body = [*owner.body[:index], method, *owner.body[index + 1 :]]
+    changed = ast.copy_location(ast.ClassDef(body=body, **fields), owner)  # without its answers
     if index == len(owner.body) - 1:
         changed.end_lineno, changed.end_col_offset = method.end_lineno, method.end_col_offset
     return changed

@@ -42,6 +42,9 @@ class Ledger:
             reason: Why the others are settled, unless a finding has its own settlement.
         """
         staying = [finding for finding in kept if finding.settlement is None]
+        if len(staying) == len(self.open):
+            self.open = staying
+            return
         known = {(finding.rule.family, finding.span) for finding in staying}
         for finding in self.open:
             if (finding.rule.family, finding.span) not in known:

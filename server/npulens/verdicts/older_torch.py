@@ -6,20 +6,19 @@ beside the device-neutral way never runs with a torch that torch_npu supports to
 """
 
 import ast
-import re
 from collections.abc import Callable, Sequence
 
-_NEUTRAL = re.compile(
+from npulens.text.late_patterns import late
+
+_NEUTRAL = late(
     r"torch\.(?:amp\.(?:autocast|GradScaler|custom_[fb]wd)|autocast\b|get_autocast_dtype"
     r"|is_autocast_enabled\((?!\)))|from torch\.amp import"
 )
-_CUDA_ONLY = re.compile(
+_CUDA_ONLY = late(
     r"torch\.(?:cuda\.amp\b|get_autocast_gpu_dtype|is_autocast_enabled\(\))"
     r"|from torch\.cuda\.amp import"
 )
-_VERSION = re.compile(
-    r"version|VERSION|TORCH_|torch_\d|hasattr\(|torch_min|ge_\d|GREATER|AVAILABLE"
-)
+_VERSION = late(r"version|VERSION|TORCH_|torch_\d|hasattr\(|torch_min|ge_\d|GREATER|AVAILABLE")
 
 
 def way_of_old(
@@ -40,7 +39,7 @@ def way_of_old(
     return old if _CUDA_ONLY.search(texts[old]) is not None else None
 
 
-_CAUGHT = re.compile(r"\(?(?:AttributeError|TypeError|, )+\)?\Z")
+_CAUGHT = late(r"\(?(?:AttributeError|TypeError|, )+\)?\Z")
 
 
 def catches_old_torch(node: ast.Try, source: Callable[[ast.AST], str]) -> bool:

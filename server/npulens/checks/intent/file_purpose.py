@@ -9,26 +9,27 @@ from npulens.catalog.project_model import ProjectFacts
 from npulens.catalog.rule_properties import SettledBy
 from npulens.checks.intent.unused_code import DEFINITION, end_of_definition
 from npulens.checks.whole_module import place_of
+from npulens.text.late_patterns import late
 from npulens.text.spans import Span
 from npulens.verdicts.file_role import FileRole, file_role
 
-_FOR_OTHER_ACCELERATOR = re.compile(
+_FOR_OTHER_ACCELERATOR = late(
     r"(?:^|/)(?:\w+_)?(?:ipex|xpu|hpu|gaudi|mlu|musa|rocm|tpu)(?:/[^/]+)?\.py\Z",
     re.IGNORECASE,
 )
 """Modules, or their folders, named after hardware of another maker; `hip` and `mps` mean more."""
-_OF_OTHER_MAKERS = re.compile(
+_OF_OTHER_MAKERS = late(
     r"intel_extension_for_pytorch|\bipex\b|\btorch_(?:xla|mlu|musa|hpu)\b|\bhabana_frameworks\b"
     r"|\btorch\.(?:xpu|hpu|mlu|musa|version\.hip)\b|[\"'](?:xpu|hpu|mlu|musa|xla)\b|\bis_hip\b"
 )
 """What such modules name: the folder alone may just be called so."""
 
 
-_FOLLOWS_DEVICE = re.compile(r"\w\.device\b|\bdevice[ \t]*=[ \t]*\w|\.to\([ \t]*device[ \t]*[,)]")
+_FOLLOWS_DEVICE = late(r"\w\.device\b|\bdevice[ \t]*=[ \t]*\w|\.to\([ \t]*device[ \t]*[,)]")
 """A function that asks where its tensors are, or puts them there, is not for the host alone."""
-_MOVES = re.compile(r"\.to\([ \t]*(?:device[ \t]*=[ \t]*)?(?:\w+\.)*device\b(?![ \t]*=)|\.cuda\(")
+_MOVES = late(r"\.to\([ \t]*(?:device[ \t]*=[ \t]*)?(?:\w+\.)*device\b(?![ \t]*=)|\.cuda\(")
 """A module that moves tensors itself prepares them on the device."""
-_INDENT = re.compile(r"[ \t]*")
+_INDENT = late(r"[ \t]*")
 _NEAR = 50
 """How many definitions are looked at for the one around a finding."""
 

@@ -6,7 +6,6 @@ same default.
 """
 
 import ast
-import re
 from collections.abc import Iterator, Sequence
 from math import inf
 from typing import NamedTuple
@@ -21,6 +20,7 @@ from npulens.syntax.meanings import qualified_names
 from npulens.syntax.scopes import ClassScope, FunctionScope, Scope
 from npulens.syntax.values import Name, dotted_name
 from npulens.syntax.walking import parents_below
+from npulens.text.late_patterns import late
 from npulens.text.spans import Span
 
 _RULE = "whole-module-file"
@@ -31,16 +31,14 @@ _OF_MODULES = frozenset(
 )
 """Methods that modules have, and no dictionary, tensor or optimizer."""
 _OF_OBJECTS = _OF_MODULES | {"state_dict", "load_state_dict"}
-_SAVED = re.compile(r"save\(\s*([A-Za-z_][\w.]*)\s*,")
-_LOADED = re.compile(r"load\((?=(?:(?s:.{0,200}?)\)\S*\.(\w+)\()?)")
-_ASSIGNED = re.compile(r"([A-Za-z_][\w.]*)[ \t]*=[\s(]*(?:\w+\.)?\Z")
+_SAVED = late(r"save\(\s*([A-Za-z_][\w.]*)\s*,")
+_LOADED = late(r"load\((?=(?:(?s:.{0,200}?)\)\S*\.(\w+)\()?)")
+_ASSIGNED = late(r"([A-Za-z_][\w.]*)[ \t]*=[\s(]*(?:\w+\.)?\Z")
 _LONGEST = 120
-_USED = re.compile(
-    rf"(?:\[[^\]\n]*\])*(?:\.(?:\w+(?:\(\))?\.)*(?:{'|'.join(sorted(_OF_OBJECTS))})\b|\()"
-)
+_USED = late(rf"(?:\[[^\]\n]*\])*(?:\.(?:\w+(?:\(\))?\.)*(?:{'|'.join(sorted(_OF_OBJECTS))})\b|\()")
 """Where a text saves or loads a variable, and what follows one that is used as an object."""
 _MANY = 50
-_ALLOWED = re.compile(r"safe_globals|NO_WEIGHTS_ONLY_LOAD|\btorch\.load[ \t]*=(?!=)")
+_ALLOWED = late(r"safe_globals|NO_WEIGHTS_ONLY_LOAD|\btorch\.load[ \t]*=(?!=)")
 """What has whole modules loaded all the same: types that are allowed, another default."""
 
 

@@ -4,7 +4,6 @@ A value that holds for all devices is written where the tables have one, and var
 are added behind those of CUDA. For the rest there is a sentence on what to do by hand.
 """
 
-import re
 from collections.abc import Collection, Mapping
 
 from npulens.catalog.localized import LocalizedText
@@ -13,6 +12,7 @@ from npulens.catalog.messages import message
 from npulens.catalog.model import Edit
 from npulens.catalog.tables import Choice, EnvironmentEntry, LaunchEntry, Place
 from npulens.text.kinds import Kind
+from npulens.text.late_patterns import late
 from npulens.text.spans import Span
 
 _CHOICES: Mapping[Choice, MessageId] = {
@@ -26,8 +26,8 @@ _PACKAGES = frozenset({Place.PACKAGE, Place.EXTRA, Place.INDEX})
 _PLAIN = r"(?:[\w.,:+/@=-]|\$(?=\w)|\$\{\w+\})*"
 _ASSIGNMENT = rf"(?P<value>\"{_PLAIN}\"|'[\w.,:+/@=-]*'|{_PLAIN})[ \t]*(?:#[^\n]*)?(?=\r?\n|\Z)"
 _LINES = {
-    Kind.SHELL: re.compile(rf"(?P<before>[ \t]*export[ \t]+)\w+={_ASSIGNMENT}"),
-    Kind.ENVIRONMENT: re.compile(rf"(?P<before>[ \t]*(?:export[ \t]+)?)\w+={_ASSIGNMENT}"),
+    Kind.SHELL: late(rf"(?P<before>[ \t]*export[ \t]+)\w+={_ASSIGNMENT}"),
+    Kind.ENVIRONMENT: late(rf"(?P<before>[ \t]*(?:export[ \t]+)?)\w+={_ASSIGNMENT}"),
 }
 """A line that sets one variable for all that follows; of a script without `export` it may not."""
 

@@ -15,6 +15,7 @@ from npulens.catalog.settlements import Settlement
 from npulens.catalog.tables import Catalogue
 from npulens.checks.other_files.native_tokens import Token, live_tokens
 from npulens.checks.shared_rules import CUDA_OPERATOR
+from npulens.text.late_patterns import late
 from npulens.text.spans import Span
 
 CUDA_SUFFIXES = (".cu", ".cuh")
@@ -29,19 +30,19 @@ _LIBRARIES = frozenset(
     {"TORCH_LIBRARY", "TORCH_LIBRARY_FRAGMENT", "TORCH_LIBRARY_EXPAND", "TORCH_LIBRARY_IMPL"}
     | {"TORCH_LIBRARY_IMPL_EXPAND"}
 )
-_ELSEWHERE = re.compile(
+_ELSEWHERE = late(
     r"(?<![A-Za-z])(?:npu|NPU|sycl|dpct|musa|mlu|xpu|XPU)|aclnn|PrivateUse1|privateuseone"
 )
-_OTHER_FOLDER = re.compile(
+_OTHER_FOLDER = late(
     r"[\\/](?:cpu|npu|xpu|hpu|mlu|musa|mps|sycl|ascend|(?:\w+_)?(?:rocm|hip|ck))[\\/]"
 )
-_CUDA_NAME = re.compile(r"cuda|cublas|cudnn|cutlass|__global__|thrust", re.IGNORECASE)
-_CUDA_CODE = re.compile(
+_CUDA_NAME = late(r"cuda|cublas|cudnn|cutlass|__global__|thrust", re.IGNORECASE)
+_CUDA_CODE = late(
     r"(?i:cuda|cublas|cudnn|cutlass|thrust)|__global__|__device__|\.cuh\b|<<<|_kernel\w*\("
 )
 _QUESTIONS = frozenset({"is_cuda", "kCUDA", "use_cuda", "with_cuda"})
 """Names that code for other devices uses, too."""
-_DEMAND = re.compile(
+_DEMAND = late(
     r"\b(?:TORCH_(?:INTERNAL_ASSERT|CHECK)|AT_(?:ASSERTM?|CHECK))\s*\("
     r"[\s(]*[\w.()\[\]>-]{1,80}?(?P<asked>\bis_cuda\s*\(\s*\))\s*(?:[,)]|&&)"
 )

@@ -8,58 +8,59 @@ from npulens.catalog.tables import Place
 from npulens.checks.other_files.launch_report import LaunchReport
 from npulens.syntax.settings import Setting
 from npulens.text.kinds import Kind
+from npulens.text.late_patterns import late
 from npulens.text.spans import Span
 
-_URL = re.compile(r"https?://")
-_SOURCE = re.compile(
+_URL = late(r"https?://")
+_SOURCE = late(
     r"(?:git\+[a-z]+://(?:[^\s#]*/)?|(?:\.{0,2}/)?(?:[\w.-]+/)+)"
     r"(?P<name>[\w.-]+?)(?:\.git)?/?(?:[@#][^\s]*)?\Z"
 )
 """A repository or a folder to install from; its name is that of what is in it."""
-_DISTRIBUTION = re.compile(r"(?:^|/)(?P<name>\w+)-\d[^/]*\.(?:whl|tar\.gz|zip)(?:#.*)?\Z")
+_DISTRIBUTION = late(r"(?:^|/)(?P<name>\w+)-\d[^/]*\.(?:whl|tar\.gz|zip)(?:#.*)?\Z")
 """A file to install: `https://.../KNN_CUDA-0.2-py3-none-any.whl`, `dist/apex-0.1-py3.whl`."""
-_NAME = re.compile(r"[\w.-]+")
-_REPOSITORY = re.compile(r"(?:https?|git|ssh)://\S+/(?P<name>[\w.-]+?)(?:\.git)?/?\Z")
-_EXTRAS = re.compile(r"\.{1,2}(?:/[\w./-]*)?(?P<extras>\[[\w, .-]*\])")
+_NAME = late(r"[\w.-]+")
+_REPOSITORY = late(r"(?:https?|git|ssh)://\S+/(?P<name>[\w.-]+?)(?:\.git)?/?\Z")
+_EXTRAS = late(r"\.{1,2}(?:/[\w./-]*)?(?P<extras>\[[\w, .-]*\])")
 """`.[train]`: the package of a folder."""
-_CHANNEL = re.compile(r"[\w.-]+(?:/[\w.-]+)*::")
-_PACKAGE = re.compile(
+_CHANNEL = late(r"[\w.-]+(?:/[\w.-]+)*::")
+_PACKAGE = late(
     r"(?P<name>[A-Za-z0-9_](?:[\w.-]*[A-Za-z0-9])?)(?P<extras>\[[\w, -]*\])?[ \t]*(?P<value>.*)"
 )
-_END = re.compile(r"[ \t]*(?:;|[ \t]#|[ \t]--|\\?\Z)")
-_MARKER = re.compile(r";[ \t]*\(?[ \t]*(?:python|platform|sys|os|extra|implementation)")
+_END = late(r"[ \t]*(?:;|[ \t]#|[ \t]--|\\?\Z)")
+_MARKER = late(r";[ \t]*\(?[ \t]*(?:python|platform|sys|os|extra|implementation)")
 _HASH = " --hash"
 _LONGEST = 1_000
-_OPTION = re.compile(
+_OPTION = late(
     r"(?<!\S)(?:-[efi]|--(?:editable|find-links|index-url|extra-index-url))"
     r"(?:[ \t]+|[ \t]*=[ \t]*)(?P<value>\S+)"
 )
 _LISTS = {
-    Kind.TOML: re.compile(
+    Kind.TOML: late(
         r"project\.(?:optional-)?dependencies(?:\.|\Z)|dependency-groups\.|build-system\.requires\Z"
         r"|tool\.(?!poetry\.|pixi\.)(?:.+\.)?[\w-]*dependencies(?:\.|\Z)"
     ),
-    Kind.INI: re.compile(
+    Kind.INI: late(
         r"options\.(?:extras_require\.|(?:install_requires|setup_requires|tests_require)\Z)"
         r"|testenv[^.]*\.deps\Z"
     ),
 }
-_LISTS_ELSEWHERE = re.compile(
+_LISTS_ELSEWHERE = late(
     r"(?:.+\.)?(?:dependencies|requires|requirements|pip|install_requires|conda|packages"
     r"|(?:pip|python)_packages)\Z"
 )
-_INDEX = re.compile(r"(?:.*_)?(?:index_urls?|find_links)")
+_INDEX = late(r"(?:.*_)?(?:index_urls?|find_links)")
 _ADDRESS = "url"
 """A key of indexes and of packages in TOML and INI; elsewhere it may be any address."""
 _WITH_ADDRESSES = frozenset({Kind.TOML, Kind.INI})
-_TABLES = re.compile(r"tool\.(?:poetry|pixi)\.(?:.+\.)?[\w-]*dependencies\Z")
+_TABLES = late(r"tool\.(?:poetry|pixi)\.(?:.+\.)?[\w-]*dependencies\Z")
 _TABLES_BY_FILE = {
-    "pixi.toml": re.compile(r"(?:.+\.)?[\w-]*dependencies\Z"),
-    "Pipfile": re.compile(r"(?:dev-)?packages\Z"),
+    "pixi.toml": late(r"(?:.+\.)?[\w-]*dependencies\Z"),
+    "Pipfile": late(r"(?:dev-)?packages\Z"),
 }
 _PART_OF_TABLE = frozenset({"version", "git", "path", "url"})
-_DEFAULT_GROUPS = re.compile(r"(?m)^[ \t]*default-groups[ \t]*=[ \t]*(\[[^\]]{0,500}\]|\"all\")")
-_FOR_HARDWARE = re.compile(
+_DEFAULT_GROUPS = late(r"(?m)^[ \t]*default-groups[ \t]*=[ \t]*(\[[^\]]{0,500}\]|\"all\")")
+_FOR_HARDWARE = late(
     r"(?:.*[._-])?(?:cuda\d*|cu\d+|gpu|nvidia|rocm\d*|amd|xpu|hpu|tpu|cpu|mps)(?:[._-].*)?",
     re.IGNORECASE,
 )
@@ -173,8 +174,10 @@ def dependency(report: LaunchReport, setting: Setting, kind: Kind, path: str) ->
         span = setting.span
         if report.look_up(Place.INDEX, "url", setting.value, span, span):
             return True
+    if kind is not Kind.TOML:
+        return False
     with _of_hardware(owner, report):
-        return kind is Kind.TOML and _of_table(report, setting, PurePosixPath(path).name)
+        return _of_table(report, setting, PurePosixPath(path).name)
 
 
 def _of_hardware(place: str, report: LaunchReport) -> AbstractContextManager[None]:

@@ -25,40 +25,39 @@ from npulens.syntax.settings import json_settings
 from npulens.syntax.shell import read_shell
 from npulens.text.document import Document
 from npulens.text.kinds import Kind, kind_by_name
+from npulens.text.late_patterns import late
 from npulens.text.spans import Span
 
-_HASH = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|(?:(?<=\s)|^)#[^\n]*", re.MULTILINE)
+_HASH = late(r"\"[^\"\n]*\"|'[^'\n]*'|(?:(?<=\s)|^)#[^\n]*", re.MULTILINE)
 _SHELL = frozenset({Kind.SHELL, Kind.ENVIRONMENT})
 """An assignment without a command is what each line of a `.env` file is."""
 _INSTALLS_ONCE = frozenset(
     {Kind.SHELL, Kind.DOCKERFILE, Kind.REQUIREMENTS, Kind.TOML, Kind.YAML, Kind.INI}
 )
 """What a Makefile installs may be for targets that nobody makes together."""
-_WORD = re.compile(r"\S+")
-_SHELL_PROGRAM = re.compile(r"(?:.*/)?(?:ba|da|z)?sh\Z")
-_INSTRUCTION = re.compile(
+_WORD = late(r"\S+")
+_SHELL_PROGRAM = late(r"(?:.*/)?(?:ba|da|z)?sh\Z")
+_INSTRUCTION = late(
     r"^[ \t]*(?P<name>FROM|ENV|ARG|RUN|CMD|ENTRYPOINT|COPY|ADD)[ \t]+"
     r"(?P<rest>(?:[^\\\n]|\\[ \t]*\r?\n(?:[ \t]*#[^\n]*\n)*|\\.)*)",
     re.MULTILINE | re.IGNORECASE,
 )
-_BODY = re.compile(r"<<-?[ \t]*['\"]?(\w+)['\"]?")
-_FLAGS = re.compile(r"(?:--\S+(?:[ \t]|\\\r?\n)+)*")
+_BODY = late(r"<<-?[ \t]*['\"]?(\w+)['\"]?")
+_FLAGS = late(r"(?:--\S+(?:[ \t]|\\\r?\n)+)*")
 """Of an instruction: `RUN --network=none pip install ...`."""
-_SOURCE_IMAGE = re.compile(r"(?:--\S+(?:[ \t]|\\\r?\n)+)*--from=(?P<image>\S*/\S+)")
+_SOURCE_IMAGE = late(r"(?:--\S+(?:[ \t]|\\\r?\n)+)*--from=(?P<image>\S*/\S+)")
 """What a `COPY` takes from an image; a stage of the file has no slash in its name."""
-_ENV_PAIR = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?P<value>\"[^\"]*\"|'[^']*'|\S*)")
-_ENV_OLD = re.compile(r"(?P<name>[A-Za-z_]\w*)[ \t]+(?P<value>\S[^\n]*)")
-_NPU_IMAGE = re.compile(
-    r"(?im)^[ \t]*(?:FROM|ARG)\b[^\n]*(?:ascend|(?<![a-z])cann(?![a-z])|\bnpu\b)"
-)
-_CUDA = re.compile(r"(?:cuda|cu)[\d.]*|nvidia", re.IGNORECASE)
+_ENV_PAIR = late(r"(?P<name>[A-Za-z_]\w*)=(?P<value>\"[^\"]*\"|'[^']*'|\S*)")
+_ENV_OLD = late(r"(?P<name>[A-Za-z_]\w*)[ \t]+(?P<value>\S[^\n]*)")
+_NPU_IMAGE = late(r"(?im)^[ \t]*(?:FROM|ARG)\b[^\n]*(?:ascend|(?<![a-z])cann(?![a-z])|\bnpu\b)")
+_CUDA = late(r"(?:cuda|cu)[\d.]*|nvidia", re.IGNORECASE)
 """In the name of a Dockerfile it says from what it starts, which is the thing to change."""
-_CUDA_KERNELS = re.compile(r"(?im)^[ \t]*COPY\b[^\n]*[\s/](?:cute|cutlass)/")
-_CI = re.compile(
+_CUDA_KERNELS = late(r"(?im)^[ \t]*COPY\b[^\n]*[\s/](?:cute|cutlass)/")
+_CI = late(
     r"(?:^|/)\.(?:github|circleci|buildkite|gitlab)/|(?:^|/)\.?(?:gitlab-ci|azure-pipelines"
     r"|travis|appveyor|jenkins)[\w.-]*\.ya?ml\Z|(?:^|/)\.pre-commit"
 )
-_OTHER_FRAMEWORK_IMAGE = re.compile(
+_OTHER_FRAMEWORK_IMAGE = late(
     r"(?im)^[ \t]*(?:FROM|ARG)\b[^\n]*/(?:[\w-]*tensorflow|mxnet|paddle|kaldi|jax)[\w-]*:"
 )
 

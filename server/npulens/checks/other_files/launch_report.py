@@ -29,30 +29,38 @@ from npulens.checks.other_files.inner_files import InnerFile
 from npulens.checks.other_files.package_releases import admits_none
 from npulens.checks.titles import add, use
 from npulens.text.kinds import Kind
+from npulens.text.late_patterns import late
 from npulens.text.spans import Span
 
-VARIABLE_NAME = re.compile(r"[A-Z][A-Z0-9_]{3,}")
+VARIABLE_NAME = late(r"[A-Z][A-Z0-9_]{3,}")
 _SHOWN_WHOLE = frozenset({Place.PACKAGE, Place.SCHEDULER, Place.CONTAINER})
 _NAMED_PLACES = frozenset({Place.KEY, Place.OPTION, Place.SETTING})
-_SEPARATOR = re.compile(r"[\s:='\"\\>|-]*")
-_SWITCH = re.compile(r"true|false|yes|no|on|off|-?\d+", re.IGNORECASE)
+_SEPARATOR = late(r"[\s:='\"\\>|-]*")
+_SWITCH = late(r"true|false|yes|no|on|off|-?\d+", re.IGNORECASE)
 """A value that says nothing without its key."""
 _VISIBLE_CARDS = "ASCEND_RT_VISIBLE_DEVICES"
-_OF_CUDA = re.compile(r"(?:CUDA|NCCL|CUDNN|CUBLAS)_")
+_OF_CUDA = late(r"(?:CUDA|NCCL|CUDNN|CUBLAS)_")
 _CHECKED_BY_MEGATRON = "CUDA_DEVICE_MAX_CONNECTIONS"
 """The port of Megatron for the NPU requests this value, too."""
-_PLAIN_VALUE = re.compile(r"[\w.,:;+/@=-]*\Z")
-_PROBED = re.compile(r"\b(?:command -v|which|type|hash)[ \t]+(?:-\w+[ \t]+)?([\w-]+)")
-_FOR_NPU = re.compile(
+_PLAIN_VALUE = late(r"[\w.,:;+/@=-]*\Z")
+_PROBED = late(r"\b(?:command -v|which|type|hash)[ \t]+(?:-\w+[ \t]+)?([\w-]+)")
+_FOR_NPU = late(
     r"^[ \t]*(?:export[ \t]+)?(?:HCCL_|ASCEND_|TORCH_HCCL_|PYTORCH_NPU_|MULTI_STREAM_)\w+="
     r"|^[^#\n]*(?:/Ascend/[\w./-]*set_env\.sh|backend[= \t]+[\"']?hccl\b|\btorch_npu_run\b)",
     re.MULTILINE,
 )
 """What shows that a script is for NPUs: a variable, their software, the collective backend."""
-_MEGATRON = re.compile(
+_FOR_NPU_WORDS = (
+    *("HCCL_", "ASCEND_", "PYTORCH_NPU_", "MULTI_STREAM_", "/Ascend/", "hccl", "torch_npu_run"),
+)
+"""It has one of these."""
+_SET_TO_NPU = late(r"=\W*(?:npu|ascend)\b", re.IGNORECASE)
+_NAME_BEFORE = late(r"(\w+)\W*\Z")
+_MEGATRON = late(
     r"megatron|mindspeed|tensor-model-parallel-size|pretrain_gpt|posttrain_gpt", re.IGNORECASE
 )
-_TUNING = re.compile(r"TASK_QUEUE_ENABLE|CPU_AFFINITY_CONF")
+_TUNING = late(r"TASK_QUEUE_ENABLE|CPU_AFFINITY_CONF")
+_LONGEST_NAME = 100
 _MOST_RENAMED = 50
 _READS = (
     r"\$(?:\(?env:)?\{{?{name}\b"
@@ -238,6 +246,13 @@ class LaunchReport:
         return frozenset(_PROBED.findall(self.text))
 
     @cached_property
+    def set_to_npu(self) -> frozenset[str]:
+        """Names that the text sets to the NPU, or compares with it, in small letters."""
+        places = (found.start() for found in _SET_TO_NPU.finditer(self.text))
+        named = (_NAME_BEFORE.search(self.text, max(at - _LONGEST_NAME, 0), at) for at in places)
+        return frozenset(name[1].lower() for name in named if name is not None)
+
+    @cached_property
     def is_about_processes(self) -> bool:
         """Whether the text holds a number of nodes, or of processes on each."""
         return any(map(self._contains, ("nproc", "nnodes", "NNODES", "NUM_NODES")))
@@ -251,6 +266,8 @@ class LaunchReport:
     @cached_property
     def lacks_tuning(self) -> bool:
         """Whether the text is for NPUs, and sets no variable against a slow host."""
+        if not any(word in self.text for word in _FOR_NPU_WORDS):
+            return False
         if _TUNING.search(self.text) is not None or _FOR_NPU.search(self.text) is None:
             return False
         # Its suites come with settings that were measured together.

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from npulens.text.late_patterns import late
 from npulens.text.spans import Span
 
 
@@ -22,7 +23,7 @@ class Token(NamedTuple):
 
 
 # What has no end runs to the end of the text, so that no part is searched twice.
-_TOKEN = re.compile(
+_TOKEN = late(
     r"""
     (?P<comment>//(?:[^\\\n]|\\[\s\S])* | /\*[\s\S]*?(?:\*/|\Z))
   | (?P<raw>(?:u8|[uUL])?R"(?P<delimiter>[^()\\\s"]{0,16})\([\s\S]*?(?:\)(?P=delimiter)"|\Z))
@@ -35,7 +36,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.MULTILINE,
 )
-_CONDITION = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif|elifdef|else|endif)\b(.*)", re.DOTALL)
+_CONDITION = late(r"\s*#\s*(if|ifdef|ifndef|elif|elifdef|else|endif)\b(.*)", re.DOTALL)
 
 
 def tokens(text: str) -> Iterator[Token]:

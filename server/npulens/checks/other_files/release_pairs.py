@@ -20,18 +20,19 @@ from npulens.catalog.model import (
 from npulens.catalog.npu_releases import NpuRelease, base_of, cann_order
 from npulens.checks.other_files.launch_report import LaunchReport, Request
 from npulens.checks.titles import use
+from npulens.text.late_patterns import late
 from npulens.text.spans import Span
 
 _NUMBERS = r"\d+(?:\.\d+)+(?:[.-]?(?:post|rc)\d+)?"
-_EXACT = re.compile(rf"\(?={{1,3}}[ \t]*(?P<release>{_NUMBERS})(?:\+[\w.]+|=[\w.*]+)?\)?")
-_WHEEL = re.compile(
+_EXACT = late(rf"\(?={{1,3}}[ \t]*(?P<release>{_NUMBERS})(?:\+[\w.]+|=[\w.*]+)?\)?")
+_WHEEL = late(
     rf"@ (?:[^\s#]*/)?\w+-(?P<release>{_NUMBERS})(?:(?:\+|%2B)[\w.]+)?-(?:cp|py)\d[^/]*\.whl"
 )
-_CANN_IMAGE = re.compile(r"(?:[^\s/]+/)*cann:(?P<release>\d+\.\d+\.(?:rc)?\d+)(?P<more>-.*)?", re.I)
-_UNFINISHED = re.compile(r"alpha|beta", re.I)
-_PYTHON_OF_CANN = re.compile(r"-py(?P<release>3\.\d+)(?=-|\Z)")
-_PYTHON_IMAGE = re.compile(r"(?:[^\s/]+/)*python:(?P<release>3\.\d+)(?:\.\d+)?(?:-.*)?")
-_TOOLKIT = re.compile(r"Ascend-cann-(?:toolkit|nnae)_(?P<release>\d+\.\d+\.(?:RC)?\d+)_linux", re.I)
+_CANN_IMAGE = late(r"(?:[^\s/]+/)*cann:(?P<release>\d+\.\d+\.(?:rc)?\d+)(?P<more>-.*)?", re.I)
+_UNFINISHED = late(r"alpha|beta", re.I)
+_PYTHON_OF_CANN = late(r"-py(?P<release>3\.\d+)(?=-|\Z)")
+_PYTHON_IMAGE = late(r"(?:[^\s/]+/)*python:(?P<release>3\.\d+)(?:\.\d+)?(?:-.*)?")
+_TOOLKIT = late(r"Ascend-cann-(?:toolkit|nnae)_(?P<release>\d+\.\d+\.(?:RC)?\d+)_linux", re.I)
 _TORCH, _TORCH_NPU, _PYTHON, _CANN = "torch", "torch-npu", "python", "cann"
 _PACKAGES = {_TORCH: _TORCH, "pytorch": _TORCH, _TORCH_NPU: _TORCH_NPU, _PYTHON: _PYTHON}
 _UNKNOWN = ""

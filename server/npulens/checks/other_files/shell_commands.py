@@ -203,7 +203,7 @@ def image(report: LaunchReport, atom: Atom) -> bool:
 
 def normal_name(name: str) -> str:
     """The name of an option or key as the tables have it: `dist_backend` for `--dist-backend`."""
-    return re.split(r"[./]", name)[-1].lower().replace("-", "_")
+    return name.replace("/", ".").rpartition(".")[2].lower().replace("-", "_")
 
 
 def _untuned(commands: Sequence[Command], report: LaunchReport) -> None:
@@ -411,8 +411,7 @@ def _compared(atoms: Sequence[Atom], report: LaunchReport) -> None:
     for left, relation, right in zip(atoms, atoms[1:], atoms[2:], strict=False):
         variable = _PART.fullmatch(left.text)
         if relation.text in _EQUAL and variable is not None:
-            pattern = rf"\b{variable['name']}\b\W*=\W*(?:npu|ascend)\b"
-            if re.search(pattern, report.text, re.IGNORECASE) is not None:
+            if variable["name"].lower() in report.set_to_npu:
                 return
             name = normal_name(variable["name"])
             report.look_up(Place.OPTION, name, right.text, right.span, right.span)

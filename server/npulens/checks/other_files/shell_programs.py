@@ -161,7 +161,7 @@ def atoms_of(words: Sequence[Word], text: str) -> list[Atom]:
 def _atoms_of_word(each: Word, text: str) -> Iterator[Atom]:
     start, end = each.span
     word = each.text(text)
-    assigned = ASSIGNMENT.match(word)
+    assigned = ASSIGNMENT.match(word) if "=" in word else None
     quoted = assigned.start("value") if assigned is not None else 0
     inner = word[quoted:]
     if inner[:1] in ("'", '"') and any(space in inner for space in " \t\n"):
@@ -177,7 +177,8 @@ def _atoms_of_word(each: Word, text: str) -> Iterator[Atom]:
 
 def assigned_values(word: Word, text: str) -> tuple[str, list[Atom]] | None:
     """The name and the words of `NAME=value`, `NAME="a b"` and `NAME=(a b)`."""
-    match = ASSIGNMENT.match(word.text(text))
+    shown = word.text(text)
+    match = ASSIGNMENT.match(shown) if "=" in shown else None
     if match is None:
         return None
     for hole, block in word.inner:

@@ -1,6 +1,5 @@
 """Options of Megatron-LM, MindSpeed and the suites built on both, command by command."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -12,23 +11,24 @@ from npulens.catalog.suite_tables import SuiteEntry, SuiteOwner, SuiteTable, pla
 from npulens.checks.other_files.command_options import Given, Part, options_in
 from npulens.checks.other_files.launch_report import LaunchReport
 from npulens.checks.titles import add, use
+from npulens.text.late_patterns import late
 from npulens.text.spans import Span
 
-_NAMED = re.compile(r"(?:.*/)?(?:pre|post)train_(?:gpt|vlm|sora|mamba|t5|bert|llava|vae)\w*\.py\Z")
-_PROGRAM = re.compile(r".*\.py\Z")
-_OF_MM = re.compile(r"(?:.*/)?pretrain_(?:vlm|sora|llava|vae|internvl|whisper|deepseekvl)\w*\.py\Z")
+_NAMED = late(r"(?:.*/)?(?:pre|post)train_(?:gpt|vlm|sora|mamba|t5|bert|llava|vae)\w*\.py\Z")
+_PROGRAM = late(r".*\.py\Z")
+_OF_MM = late(r"(?:.*/)?pretrain_(?:vlm|sora|llava|vae|internvl|whisper|deepseekvl)\w*\.py\Z")
 _ENOUGH_MARKS = 3
-_RUN_WITH_MINDSPEED = re.compile(
+_RUN_WITH_MINDSPEED = late(
     r"[Aa]scend/[^\s'\"]*set_env\.sh|\bmindspeed|\bMindSpeed|\bMINDSPEED|modellink|ModelLink"
 )
-_OF_LLM = re.compile(r"mindspeed_llm|MindSpeed-LLM")
-_BEFORE_LLM = re.compile(r"modellink|ModelLink")
+_OF_LLM = late(r"mindspeed_llm|MindSpeed-LLM")
+_BEFORE_LLM = late(r"modellink|ModelLink")
 """The name of MindSpeed-LLM until 2024, when it had no newer names of options."""
-_TRAINS = re.compile(r"(?:.*/)?\w*train\w*\.py\Z")
+_TRAINS = late(r"(?:.*/)?\w*train\w*\.py\Z")
 _SHORTEST_JUDGED = 8
 _SHORTEST_WITH_OTHER_LETTER = 16
 _MOST_MISSPELT = 3
-_BESIDE = re.compile(r"[\s='\"\\]*\Z")
+_BESIDE = late(r"[\s='\"\\]*\Z")
 """Between an option and a value that is written behind it."""
 
 

@@ -4,30 +4,29 @@ import re
 from functools import cached_property
 
 from npulens.syntax.words import Words
+from npulens.text.late_patterns import late
 
-_DEVICE_USE = re.compile(
+_DEVICE_USE = late(
     r"(?:\.to\(|\bdevice\s*=\s*|(?<=torch\.)device\(|map_location\s*=\s*)(?:\w+\.)*(\w+)\s*[,)]"
 )
 _DEVICE_TAKERS = (".to(", "device", "map_location")
 """What such a use begins with, which is searched for first."""
 _OTHER_DEVICES = frozenset({"cpu", "mps", "xpu", "hpu", "mlu", "tpu"})
-_COMPARED = re.compile(rf"= [\"'](?:{'|'.join(sorted(_OTHER_DEVICES))})[\"']")
-_NAME_BEFORE = re.compile(r"([A-Za-z_]\w*)(?:\.lower\(\))? [=!]\Z")
+_COMPARED = late(rf"= [\"'](?:{'|'.join(sorted(_OTHER_DEVICES))})[\"']")
+_NAME_BEFORE = late(r"([A-Za-z_]\w*)(?:\.lower\(\))? [=!]\Z")
 _LONGEST_NAME = 80
-_LOOKED_UP = re.compile(
-    r"\b(\w+)(?:\[|\.get\()(?:\w+\.)*\w*device\w*(?:\.type)?[\],)]", re.IGNORECASE
-)
-_ACCELERATOR = re.compile(r"(?m)^[ \t]*(?:\w+\.)*(\w+)[ \t]*=[^\n]*\bcurrent_accelerator\(")
+_LOOKED_UP = late(r"\b(\w+)(?:\[|\.get\()(?:\w+\.)*\w*device\w*(?:\.type)?[\],)]", re.IGNORECASE)
+_ACCELERATOR = late(r"(?m)^[ \t]*(?:\w+\.)*(\w+)[ \t]*=[^\n]*\bcurrent_accelerator\(")
 _NONE: frozenset[str] = frozenset()
 _WORD = r"[\"'](?:[\w.-]*)[\"']"
-_COMPARED_WITH = re.compile(rf"\b(\w+)(?:\(\))? [=!]= ({_WORD})")
-_CHOSEN_FROM = re.compile(
+_COMPARED_WITH = late(rf"\b(\w+)(?:\(\))? [=!]= ({_WORD})")
+_CHOSEN_FROM = late(
     r"\b(\w+)(?:\([^()\n]*\))?(?: (?:not )?in |: | -> )(?:\w+\.)?(?:Literal)?[\[({]"
     rf"\s*({_WORD}(?:,\s*{_WORD})*),?\s*[\])}}]"
 )
 _GENERIC = frozenset({"default", "name", "value", "type", "key", "kind", "mode", "args", "title"})
 """Names that say nothing of what they hold: one `name` is not the other."""
-_GIVEN = re.compile(rf"\b(\w+)=({_WORD})")
+_GIVEN = late(rf"\b(\w+)=({_WORD})")
 _OF_DEVICES = frozenset(
     {"", "accelerator", "all", "any", "auto", "ccl", "cpu", "cuda", "dcu", "default", "directml"}
     | {"dml", "gloo", "gpu", "hccl", "hip", "hpu", "ipu", "maca", "meta", "metal", "mlu", "mpi"}
@@ -35,11 +34,11 @@ _OF_DEVICES = frozenset(
     | {"sycl", "tpu", "ucc", "vpu", "vulkan", "xccl", "xla", "xpu"}
 )
 """Words that name devices or backends, or leave the choice open."""
-_BACKEND_USE = re.compile(
+_BACKEND_USE = late(
     r"(?:\binit_process_group\(\s*|\binit_distributed\(\s*|\b\w*backend\s*=\s*)"
     r"(?:\w+\.)*([A-Za-z_]\w*)\s*[,)]"
 )
-_BACKEND_TYPE = re.compile(
+_BACKEND_TYPE = late(
     r"^(\w+)(?:[^\w=\n][^=\n]*)?=\s*(?:\w+\.)?Literal\[[^\]]*[\"']nccl[\"']", re.MULTILINE
 )
 

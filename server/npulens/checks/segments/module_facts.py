@@ -19,6 +19,7 @@ _GPU_WORDS = ("cuda", "nccl", "lightning")
 
 
 _ALONE = re.compile(r"[\"'](?:cuda|nccl)[\"']")
+_ALONE_WORDS = frozenset({"cuda", "nccl"})
 
 
 class ShimFacts(NamedTuple):
@@ -165,7 +166,8 @@ def module_facts(
 
 def _with_words(segments: Sequence[Segment]) -> Sequence[Segment]:
     """The segments, if one of them has a word for a device or a backend by itself."""
-    return segments if any(_ALONE.search(s.parsed.text) for s in segments) else ()
+    named = (s for s in segments if not _ALONE_WORDS.isdisjoint(s.words.identifiers))
+    return segments if any(_ALONE.search(s.parsed.text) for s in named) else ()
 
 
 def _shim_facts(segments: Sequence[Segment], target: Target) -> ShimFacts:
@@ -201,7 +203,8 @@ def _missing_names(segments: Sequence[Segment], missing: frozenset[str]) -> froz
     """Names that are nothing on an NPU, where their library is not there."""
     names: set[str] = set()
     for segment in segments:
-        if "except" in segment.parsed.text and not missing.isdisjoint(segment.words.identifiers):
+        words = segment.words.identifiers
+        if "except" in words and not missing.isdisjoint(words):
             names.update(missing_names(segment.parsed.body, missing))
     for segment in segments:
         if names or "find_spec" in segment.words.identifiers:

@@ -5,37 +5,44 @@ that read only its own segment would answer otherwise in an editor, where segmen
 small.
 """
 
-import re
 from collections.abc import Iterable
 
-_DECISIVE_WORDS = {
-    "epochs": ("for ep", re.compile(r"for (?:epoch|ep )")),
-    "elastic launcher": ("TORCHELASTIC_", None),
-    "ray": (" ray", re.compile(r" ray\b")),
-    "setup": ("setuptools", None),
-    "megatron": ("egatron", None),
-    "apex": ("apex.", re.compile(r"(?<!import )(?<!from )\bapex\.[a-z]")),
-    "apex amp": ("amp.", re.compile(r"(?m)^[^#\n]*(?<![\w.])amp\.[a-z]")),
-    "seeds": ("torch.manual_seed(", None),
-    "capability": ("get_device_capability", None),
-    "torch_npu": ("torch_npu", None),
-    "torch.npu": ("torch.npu", None),
-    "msprobe": ("msprobe", None),
-    "cuda compiler": ("cu", re.compile(r"(?m)^[ \t]*(?:import|from)[ \t]+(?:cupy|pycuda)\b")),
-    "inline build": ("cpp_extension", None),
-    "npu operators": ("torch_npu.npu_", None),
-    "stops": (".stop()", None),
-    "profiles": ("profile", re.compile(r"\bprofiler\.profile\(|torch_npu\.profiler import")),
-    "cudnn tf32 off": ("cudnn.allow_tf32", re.compile(r"cudnn\.allow_tf32[ \t]*=(?![ \t]*True\b)")),
-}
-"""By name a word that a text must have, and the pattern that it must have then."""
+from npulens.text.late_patterns import late
+
+_IMPORTS_COMPILER = late(r"(?m)^[ \t]*(?:import|from)[ \t]+(?:cupy|pycuda)\b")
+_DECISIVE_WORDS = (
+    ("epochs", "for ep", late(r"for (?:epoch|ep )")),
+    ("elastic launcher", "TORCHELASTIC_", None),
+    ("ray", " ray", late(r" ray\b")),
+    ("setup", "setuptools", None),
+    ("megatron", "egatron", None),
+    ("apex", "apex.", late(r"(?<!import )(?<!from )\bapex\.[a-z]")),
+    ("apex amp", "amp.", late(r"(?m)^[^#\n]*(?<![\w.])amp\.[a-z]")),
+    ("seeds", "torch.manual_seed(", None),
+    ("capability", "get_device_capability", None),
+    ("torch_npu", "torch_npu", None),
+    ("torch.npu", "torch.npu", None),
+    ("msprobe", "msprobe", None),
+    ("cuda compiler", "cupy", _IMPORTS_COMPILER),
+    ("cuda compiler", "pycuda", _IMPORTS_COMPILER),
+    ("inline build", "cpp_extension", None),
+    ("npu operators", "torch_npu.npu_", None),
+    ("stops", ".stop()", None),
+    ("profiles", "profile", late(r"\bprofiler\.profile\(|torch_npu\.profiler import")),
+    (
+        "cudnn tf32 off",
+        "cudnn.allow_tf32",
+        late(r"cudnn\.allow_tf32[ \t]*=(?![ \t]*True\b)"),
+    ),
+)
+"""Names, each with a word that a text must have, and the pattern that it must have then."""
 NPU_SOFTWARE = frozenset({"torch_npu", "torch.npu", "msprobe"})
 """Words of which a module that uses the software of the NPU has one."""
-_READ = re.compile(
+_READ = late(
     r"(?:environ(?:\.get|\.pop)?|getenv)[ \t]*[\[(][ \t]*[\"']([A-Z]\w+)[\"'](?!\][ \t]*=[^=])"
     r"|[\"']([A-Z]\w+)[\"'][ \t]+(?:not[ \t]+)?in\b|\$\{?([A-Z]\w+)"
 )
-_CHECKED_FOR_NONE = re.compile(
+_CHECKED_FOR_NONE = late(
     r"(?<![\w.])([A-Za-z_][\w.]*)\s+is\s+(?:not\s+)?None\b"
     r"|\b(?:if|and|not)\s+([A-Za-z_][\w.]*)(?=\s*:|\s+and\b|\s+or\b)"
 )
@@ -55,7 +62,7 @@ def decisive_words_in(text: str) -> frozenset[str]:
     """
     return frozenset(
         name
-        for name, (word, pattern) in _DECISIVE_WORDS.items()
+        for name, word, pattern in _DECISIVE_WORDS
         if word in text and (pattern is None or pattern.search(text) is not None)
     )
 

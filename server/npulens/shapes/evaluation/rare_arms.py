@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from npulens.syntax.by_node import once_by_node
 from npulens.syntax.walking import nodes_below
+from npulens.text.late_patterns import late
 
 _OF_UPDATES = frozenset({"zero_grad", "clip_grad_norm_", "clip_grad_value_", "unscale_"})
 
@@ -92,18 +93,18 @@ def is_want_of_memory(handler: ast.ExceptHandler) -> bool:
     return _MEMORY.search(ast.unparse(handler)) is not None
 
 
-_MISSING = re.compile(r"Import|ModuleNotFound|Attribute|Name|NotImplemented")
-_MEMORY = re.compile(r"OutOfMemory|out of memory|MemoryError", re.IGNORECASE)
-_NOT_FINITE = re.compile(r"^(?!not ).*\bis(?:nan|inf)\(|^not .*\bisfinite\(")
+_MISSING = late(r"Import|ModuleNotFound|Attribute|Name|NotImplemented")
+_MEMORY = late(r"OutOfMemory|out of memory|MemoryError", re.IGNORECASE)
+_NOT_FINITE = late(r"^(?!not ).*\bis(?:nan|inf)\(|^not .*\bisfinite\(")
 _RANK = r"\b(?:(?:get|local|global|world|node|process|dist|dp|tp|pp)_)*rank\b"
-_IS_RANK = re.compile(
+_IS_RANK = late(
     rf"(?:\w+\.)*{_RANK}(?:\(\))? (?:== 0|in \[-1, 0\]|in \(-1, 0\)|<= 0|< 1)"
     r"|(?:\w+\.)*is_(?:main|local_main)(?:_process)?(?:\(\))?"
 )
 _WITH_BODIES = ast.For | ast.While | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _OFTEN = 5
 """What is done every so many steps, or more often, is done in training."""
-_RARE = re.compile(
+_RARE = late(
     r"not self\.training|debug|verbose|\bis_first(?:_(?:batch|call|epoch|iter\w*|run|step))?\b"
     r"|(?<!num_)(?<!\bn_)(?:epoch|step) ==|is_main|isEnabledFor"
     r"|\b(?:do_|should_)?log(?:ging|ger|_(?:every|interval|freq|steps?|iter|period|now|images?))?\b(?!\()"
@@ -111,7 +112,7 @@ _RARE = re.compile(
     r"|not .*\btraining\b|sagemaker|is_tracing|is_exporting|export|output_type ==|== 'mps'"
     r"|pruned_heads"
 )
-_RARE_WORD = re.compile(
+_RARE_WORD = late(
     r"training|debug|verbose|is_first|log|epoch|step|is_main|rank|isEnabledFor|sagemaker|is_tracing"
     r"|export|output_type|mps|is(?:nan|inf|finite)|pruned_heads"
 )

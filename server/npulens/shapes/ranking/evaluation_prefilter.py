@@ -9,8 +9,9 @@ from npulens.graphs.definitions import ClassHere, Definitions, FunctionHere
 from npulens.syntax.bindings import Function
 from npulens.syntax.values import last_name
 from npulens.syntax.words import Words
+from npulens.text.late_patterns import late
 
-_HOST_CODE = re.compile(
+_HOST_CODE = late(
     r"Dataset|Transform(?!er)|Augment|Visuali[sz]er|Collat|Tokenizer"
     r"|(?<!Attn)(?<!Attention)(?<!Logits)(?<!Logit)Processor"
 )
@@ -26,7 +27,7 @@ _MOST_LINES = 3
 """Of an assignment before the comparison in it."""
 _SHORT = 12
 """In lines."""
-_HOST_FUNCTION = re.compile(r"__getitem__|__repr__|__str__|collate|visuali[sz]e|plot|^draw|^show")
+_HOST_FUNCTION = late(r"__getitem__|__repr__|__str__|collate|visuali[sz]e|plot|^draw|^show")
 _WORDS = (
     *("nonzero", "argwhere", "masked_select", "unique(", "unique_consecutive(", "unique_dim("),
     *("bincount", "nms("),
@@ -42,81 +43,79 @@ _COUNT = (
     r"(?:repeats=)?(?:\d+|(?:self|config)\.\w[\w.]{0,60}(?: // (?:self|config)\.\w[\w.]{0,60})?"
     r"|(?:\w{1,30}_)?(?:batch|block)_size|repeat_by|n_rep|num_(?:frames|heads|\w{1,30}_per_prompt))"
 )
-_REPEATED_ALIKE = re.compile(
+_REPEATED_ALIKE = late(
     rf"repeat_interleave\(\s{{0,99}}{_COUNT}\s{{0,99}}[,)]"
     r"|(?<=torch\.)repeat_interleave\(\s{0,99}[\w.]{1,60}(?:\[[^\]()]{0,60}\])?,\s{0,99}"
     rf"{_COUNT}\s{{0,99}}[,)]"
 )
 """All elements as often, as these names say."""
-_OF_TOKENS = re.compile(r"\.equal\(\s{0,60}\w{0,60}ids,\s{0,60}\w{0,60}ids\s{0,60}\)")
-_TOKENIZED = re.compile(r"tokenizer(?:_\w{1,9})?\(")
-_MOVED_TOKENS = re.compile(r"ids = .{0,200}ids\.to\(")
+_OF_TOKENS = late(r"\.equal\(\s{0,60}\w{0,60}ids,\s{0,60}\w{0,60}ids\s{0,60}\)")
+_TOKENIZED = late(r"tokenizer(?:_\w{1,9})?\(")
+_MOVED_TOKENS = late(r"ids = .{0,200}ids\.to\(")
 """What a tokenizer returns, which is on the host unless it is moved."""
 _LONGEST_ARGUMENT = 300
-_BRACKETS = re.compile(r"[()\[\],]")
+_BRACKETS = late(r"[()\[\],]")
 _TORCH_CONDITIONS = ("if torch.", "while torch.", "if not torch.", "while not torch.")
-_OF_PYTORCH = re.compile(
+_OF_PYTORCH = late(
     r"is_(?!nonzero)|are_|get_|cuda|npu|xpu|mps|jit|distributed|version|__version__|backends|onnx|_|fx"
     r"|compiler|overrides|utils|accelerator|amp|autograd|classes|ops|hip"
 )
 """Questions about PyTorch itself, answered on the host."""
-_READ_EACH = re.compile(r"\b(?:int|float)\([^()]{0,60}\Z")
+_READ_EACH = late(r"\b(?:int|float)\([^()]{0,60}\Z")
 """`int(x)` before the `for` of a comprehension."""
 _JOINING = frozenset({"cat", "concat", "concatenate", "hstack", "vstack", "stack"})
-_JOINS = re.compile(r" = torch\.(?:cat|concat|concatenate|hstack|vstack|stack)\(\s*[\[(]\s*")
-_JOINED = re.compile(r"(?:\w{1,60}\.)?\w{1,60}(?:\[[\w.\"']{1,60}\])?\Z")
+_JOINS = late(r" = torch\.(?:cat|concat|concatenate|hstack|vstack|stack)\(\s*[\[(]\s*")
+_JOINED = late(r"(?:\w{1,60}\.)?\w{1,60}(?:\[[\w.\"']{1,60}\])?\Z")
 """A name that something may be joined to: `x`, `self.x`, `x["key"]`."""
-_REGISTERED = re.compile(r"register_buffer\(\s{0,99}[\"'](\w{1,60})[\"']")
+_REGISTERED = late(r"register_buffer\(\s{0,99}[\"'](\w{1,60})[\"']")
 _BEFORE_BUFFERS = ("if ", "while ", "assert ", "not ", "and ", "or ", "int(", "float(")
 _NO_VALUE = (" is ", ".shape", ".size(", ".device", ".dtype", ".numel(", ".dim(")
 """What follows a buffer of which no value is read."""
-_TENSOR_GIVEN = re.compile(r"\b(\w{1,60}): (?:torch\.)?Tensor\b")
-_COMPUTED = re.compile(r"(?:float|int)\(([^\n()]{1,80})\)")
-_NAMES = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?![\w.])")
+_TENSOR_GIVEN = late(r"\b(\w{1,60}): (?:torch\.)?Tensor\b")
+_COMPUTED = late(r"(?:float|int)\(([^\n()]{1,80})\)")
+_NAMES = late(r"(?<![\w.])[A-Za-z_]\w*(?![\w.])")
 _BOUNDS = ("] > ", "] < ", "] >= ", "] <= ", "] == ", "] != ")
-_ELEMENT = re.compile(r"(?:if|elif|while|assert) .{0,120}\[[^\[\]]{1,60},[^\[\]]{1,60}\Z")
-_READ_AND_KEPT = re.compile(
+_ELEMENT = late(r"(?:if|elif|while|assert) .{0,120}\[[^\[\]]{1,60},[^\[\]]{1,60}\Z")
+_READ_AND_KEPT = late(
     r"self\.(\w{1,60}) = "
     r"(?:int\([^\n]{1,200}|[^\n]{1,200}\.(?:tolist|item)\(\)|[^\n]{0,80} [<>=!]=? )"
 )
-_ATTRIBUTE_GIVEN = re.compile(
+_ATTRIBUTE_GIVEN = late(
     r"(?:split|zeros|ones|full|empty|arange|rand|randn|repeat|expand)\([^\n()]{0,100}"
     r"\bself\.(\w{1,60})"
 )
-_ATTRIBUTE_IN_BRACKETS = re.compile(r"[\[:] ?self\.(\w{1,60})[\],]")
+_ATTRIBUTE_IN_BRACKETS = late(r"[\[:] ?self\.(\w{1,60})[\],]")
 _LONGEST_FUNCTION = 20_000
 _MOST_LOOPS = 8
-_LOOP = re.compile(r"\n([ \t]*)(?:for|while|async for) ")
-_DIFFERENTIATED = re.compile(r"([\w.]{1,60})(?:\)| [*/] [\w.]{1,60}\))?\Z")
+_LOOP = late(r"\n([ \t]*)(?:for|while|async for) ")
+_DIFFERENTIATED = late(r"([\w.]{1,60})(?:\)| [*/] [\w.]{1,60}\))?\Z")
 """Where a backward pass begins: `loss`, `scaler.scale(loss)`, `(loss / steps)`."""
-_GIVEN = re.compile(r"[\w.]{1,60}(?=[,)])")
+_GIVEN = late(r"[\w.]{1,60}(?=[,)])")
 """What an engine is given for that."""
-_FLOOR = re.compile(r"max\(1(?:\.0)?,\s{0,99}[\w.()\[\], ]{0,200}\.sum\(")
+_FLOOR = late(r"max\(1(?:\.0)?,\s{0,99}[\w.()\[\], ]{0,200}\.sum\(")
 """`max(1, mask.sum())`, which Python decides on."""
 _REDUCTIONS = (
     *(".any(", ".all(", ".sum(", ".max(", ".min(", ".mean(", ".norm(", ".amax(", ".amin("),
     *(".argmax(", ".argmin(", "torch.tensor("),
 )
 _NUMPY = ("(np", " np", "numpy")
-_READ = re.compile(
-    r"(?:if|elif|while|assert)\b|.*(?<!\w)(?:int|float|bool|arange|not|if|and|or)[( ]"
-)
+_READ = late(r"(?:if|elif|while|assert)\b|.*(?<!\w)(?:int|float|bool|arange|not|if|and|or)[( ]")
 _TRUTHS = (".any(", ".all(")
-_ALONE = re.compile(r"[\w.]+\Z")
+_ALONE = late(r"[\w.]+\Z")
 """The text before one of these in a condition over several lines."""
 _INLINE = (".bool()]", "[~", "[torch.is", "[torch.logical")
-_OPENED = re.compile(r"[\w)]\[[\w.()\[\]:, ]{0,80}\Z")
-_CLOSED = re.compile(r"[^\n\]]{0,80}\]")
+_OPENED = late(r"[\w)]\[[\w.()\[\]:, ]{0,80}\Z")
+_CLOSED = late(r"[^\n\]]{0,80}\]")
 _COMPARISONS = (" == ", " != ", " < ", " > ", " <= ", " >= ", "= ~")
 _PREDICATES = (
     *("isnan(", "isinf(", "isfinite(", "logical_", "isin(", ".bool(", "torch.bool"),
     *(".eq(", ".ne(", ".gt(", ".lt(", ".ge(", ".le("),
 )
 _DECIDING = ("if ", "while ", "assert ")
-_COUNTED = re.compile(r"\.(?:arg(?:max|min)|cumsum|sum)\([^()]{0,40}\)[^()]{0,20}\Z")
-_LENGTH = re.compile(r"len|(?:^|\.)(?:max|num|n)_")
-_DERIVED = re.compile(r"((?:self\.)?\w+) = ~?((?:self\.)?\w+)\Z")
-_ASSIGNED = re.compile(r"((?:self\.)?\w+)(?:: [\w.]+)? [&|]?= ")
+_COUNTED = late(r"\.(?:arg(?:max|min)|cumsum|sum)\([^()]{0,40}\)[^()]{0,20}\Z")
+_LENGTH = late(r"len|(?:^|\.)(?:max|num|n)_")
+_DERIVED = late(r"((?:self\.)?\w+) = ~?((?:self\.)?\w+)\Z")
+_ASSIGNED = late(r"((?:self\.)?\w+)(?:: [\w.]+)? [&|]?= ")
 
 
 class Sources:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from npulens.syntax.bindings import Bindings
 from npulens.syntax.values import Imported
 from npulens.syntax.words import Words
+from npulens.text.late_patterns import late
 
 _NAMES = (
     "MNN|ai_edge_litert|ais_bench|axelera|coreai|coremltools|dx_engine|executorch|hailo_platform|ncnn"
@@ -14,10 +15,8 @@ _NAMES = (
     "|tritonclient"
 )
 _ROOTS = frozenset(_NAMES.split("|"))
-_IMPORT = re.compile(
-    rf"^[ \t]*(?:from|import)[ \t]+(?:{_NAMES})\b|[\"']tritonclient\b", re.MULTILINE
-)
-_MODULE = re.compile(rf"(?!tensorflow)(?:{_NAMES})(?:\.|\Z)")
+_IMPORT = late(rf"^[ \t]*(?:from|import)[ \t]+(?:{_NAMES})\b|[\"']tritonclient\b", re.MULTILINE)
+_MODULE = late(rf"(?!tensorflow)(?:{_NAMES})(?:\.|\Z)")
 """A module that works with TensorFlow as well as with PyTorch imports both at its top."""
 _COPIES = frozenset({"cpu", "numpy", "to"})
 

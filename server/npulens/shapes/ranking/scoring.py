@@ -11,9 +11,10 @@ from npulens.catalog.model import Severity
 from npulens.checks.segments.shape_answers import Described
 from npulens.syntax.bindings import Function
 from npulens.syntax.statements import ParsedText
+from npulens.text.late_patterns import late
 
-HOT = re.compile(r"forward|loss|criterion|training_step|train_step|compute_loss|train_one_epoch")
-COLD = re.compile(
+HOT = late(r"forward|loss|criterion|training_step|train_step|compute_loss|train_one_epoch")
+COLD = late(
     r"(?<!retri)eval|(?<![a-z])test|(?<![a-z])val(?![ui])|validat"
     r"|post_?process|export|debug|__init__|init_|load(?!er)|save|dump|log(?!it|sum|prob|_?softmax)"
     r"|profile|bench|(?:main|model)_info|setup|from_pretrained|calibrat|cuda_kernels|state_dict|set_timesteps"
@@ -21,23 +22,23 @@ COLD = re.compile(
     r"|offload|class_weight|(?<![a-z])smp_|ndarray|(?:to_?|2)(?:numpy|np)(?![a-z])"
 )
 """Start-up, evaluation and logging, whoever calls it; also functions that make arrays."""
-_START = re.compile(r"build|check(?!point)|convert|prepare|preprocess")
+_START = late(r"build|check(?!point)|convert|prepare|preprocess")
 """What is done at start-up unless the forward pass or a loss calls it."""
-_METRIC = re.compile(r"(?<!geo)(?<!sym)metric|accuracy")
+_METRIC = late(r"(?<!geo)(?<!sym)metric|accuracy")
 """What is done for evaluation unless a training step calls it."""
-_VALIDATES = re.compile(r"_?validate(?:_|\Z)")
-_IS_DEPRECATED = re.compile("is deprecated")
-_LEAVING = re.compile(r"(\w{1,80})\W{1,4}(?:method |function )?\Z")
-_REMOVED = re.compile(r"[^\n]{1,40}\bremoved\b")
+_VALIDATES = late(r"_?validate(?:_|\Z)")
+_IS_DEPRECATED = late("is deprecated")
+_LEAVING = late(r"(\w{1,80})\W{1,4}(?:method |function )?\Z")
+_REMOVED = late(r"[^\n]{1,40}\bremoved\b")
 _BEFORE = 100
 """How far before these words a name may begin."""
-_DEPRECATE = re.compile(r"(?<![^\W\d])deprecate\(\s{0,99}[\"'](\w{1,80})")
-_LEAVES = re.compile(r"\W{0,9}deprecated\b[^\n]{0,80}\bremoved\b", re.IGNORECASE)
-_COMMENT = re.compile(r"#[^\n]*")
-_LAST_NAME = re.compile(r"[A-Za-z_]\w*\Z")
+_DEPRECATE = late(r"(?<![^\W\d])deprecate\(\s{0,99}[\"'](\w{1,80})")
+_LEAVES = late(r"\W{0,9}deprecated\b[^\n]{0,80}\bremoved\b", re.IGNORECASE)
+_COMMENT = late(r"#[^\n]*")
+_LAST_NAME = late(r"[A-Za-z_]\w*\Z")
 _LONGEST_NAME = 100
 """With the text before it."""
-_OBJECTS = re.compile(r"\bpickle\.(?:loads|dumps)\(|\w_gloo_group\(|gloo_group\s*=")
+_OBJECTS = late(r"\bpickle\.(?:loads|dumps)\(|\w_gloo_group\(|gloo_group\s*=")
 _ANYONES = (".update",)
 """A method of which too many classes have one to say by its name who calls it."""
 _PER_LOOP, _IF_HOT = 12, 15

@@ -113,7 +113,12 @@ class Candidates:
         if not plain:
             return []
         put = re.compile(rf"\bself\.(\w{{1,60}}) = (?:{'|'.join(sorted(plain))})\s*$", re.MULTILINE)
-        texts = (segment.parsed.text for segment in self._module.segments)
+        texts = (
+            segment.parsed.text
+            for segment in self._module.segments
+            if "self" in segment.words.identifiers
+            and not segment.words.identifiers.isdisjoint(plain)
+        )
         return sorted({found[1] for text in texts for found in put.finditer(text)})
 
     def _other_names(self, segment: Segment) -> Iterator[str]:

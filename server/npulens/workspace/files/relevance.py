@@ -1,7 +1,8 @@
 """Which files can have findings, determined from their bytes: the others need not be parsed."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import cached_property
 
 from npulens.catalog.project_model import ProjectFacts
 from npulens.catalog.tables import Catalogue
@@ -89,7 +90,7 @@ _LAUNCH_WORDS = (
 )
 _SHORTEST = 5
 """In characters: shorter names of libraries are parts of many words."""
-_IMPORT = re.compile(rb"(?m)^[^\n#]*\bimport\b[^\n#]*")
+_IMPORT = re.compile(rb"\bimport\b")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _NAMING = (
     *(b"import_module", b"__import__", b"find_spec", b"importorskip", b"_available"),
@@ -112,15 +113,12 @@ class Relevance:
         returning = sorted({name for _, name, _ in project.members.returned_shapes})
         own = _encoded((*project.words, *returning))
         self._python = (*_encoded(_words_of(catalogue)), *own)
+        self._catalogue = catalogue
         roots = {name.partition(".")[0] for name in catalogue.libraries}
         choosing = {e.callable for entries in catalogue.choosing.values() for e in entries}
         modules = roots | {name.partition(".")[0] for name in choosing}
         self._modules = frozenset(_encoded(modules - {"torch"}))
         self._launch = _encoded(_LAUNCH_WORDS)
-        packages = sorted({root for root in roots if len(root) >= _SHORTEST} | catalogue.packages)
-        self._packages = _encoded(
-            package for package in packages if not any(word in package for word in _LAUNCH_WORDS)
-        )
         self._native = _encoded((*BINDERS, "__global__", "cuda", "CUDA"))
 
     def may_have_findings(self, path: str, data: bytes) -> bool:
@@ -145,15 +143,47 @@ class Relevance:
         if any(word in data for word in self._launch):
             return True
         installs = kind is Kind.SHELL or any(word in data for word in _INSTALLING)
-        return installs and any(package in data for package in self._packages)
+        if not installs:
+            return False
+        words = b"\n".join({*data.translate(self._apart).split()})  # each once: a fraction of it
+        return any(package in words for package in self._packages)
+
+    @cached_property
+    def _packages(self) -> tuple[bytes, ...]:
+        """The names of packages in which there is none of the other words."""
+        roots = {name.partition(".")[0] for name in self._catalogue.libraries}
+        packages = {root for root in roots if len(root) >= _SHORTEST} | self._catalogue.packages
+        return _encoded(
+            package
+            for package in sorted(packages)
+            if not any(word in package for word in _LAUNCH_WORDS)
+        )
+
+    @cached_property
+    def _apart(self) -> bytes:
+        """Blanks for all that is in no name of a package."""
+        letters = frozenset(b"".join(self._packages))
+        return bytes(letter if letter in letters else 32 for letter in range(256))
 
     def _names_module(self, data: bytes) -> bool:
         """Whether a program imports a module of the tables, or may name one in a text."""
         if any(word in data for word in _NAMING):
             return not self._modules.isdisjoint(_WORD.findall(data))
         return any(
-            not self._modules.isdisjoint(_WORD.findall(line)) for line in _IMPORT.findall(data)
+            not self._modules.isdisjoint(_WORD.findall(line)) for line in _importing_lines(data)
         )
+
+
+def _importing_lines(data: bytes) -> Iterator[bytes]:
+    """The lines that import something, without their comments."""
+    place = data.find(b"import")
+    while place >= 0:
+        end = data.find(b"\n", place)
+        end = len(data) if end < 0 else end
+        line = data[data.rfind(b"\n", 0, place) + 1 : end].partition(b"#")[0]
+        if _IMPORT.search(line) is not None:
+            yield line
+        place = data.find(b"import", end)
 
 
 def _takes_torch(data: bytes) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from npulens.text.kinds import Kind, kind_by_name
+from npulens.text.late_patterns import late
 
 _FOR_NPU = {
     "nvidia_gpu": ("ascend_npu", "npu", "ascend"),
@@ -14,8 +15,8 @@ _FOR_NPU = {
     "nccl": ("hccl",),
     "nvtx": ("mstx",),
 }
-_FOR_CUDA = re.compile(rf"(?<![a-z])(?:{'|'.join(_FOR_NPU)})(?![a-z])", re.IGNORECASE)
-_OF_NPU = re.compile(r"(?<![a-z])(?:npu|ascend)(?![a-z])", re.IGNORECASE)
+_FOR_CUDA = late(rf"(?<![a-z])(?:{'|'.join(_FOR_NPU)})(?![a-z])", re.IGNORECASE)
+_OF_NPU = late(r"(?<![a-z])(?:npu|ascend)(?![a-z])", re.IGNORECASE)
 
 
 def with_counterparts(files: Iterable[Path]) -> frozenset[str]:

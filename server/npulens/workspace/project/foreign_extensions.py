@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from npulens.catalog.tables import Catalogue
+from npulens.text.late_patterns import late
 from npulens.workspace.index.contents import Modules
 from npulens.workspace.index.fact_memo import FactMemo
 from npulens.workspace.index.import_lines import import_words, imported_modules
 
-_FOR_CUDA = re.compile(
-    r"(?:\w+_)?cuda_\w+|\w+_cuda|\w*diff_\w*(?:rasteri[sz]|gauss)\w*", re.IGNORECASE
-)
-_OF_KERNELS = re.compile(
+_FOR_CUDA = late(r"(?:\w+_)?cuda_\w+|\w+_cuda|\w*diff_\w*(?:rasteri[sz]|gauss)\w*", re.IGNORECASE)
+_OF_KERNELS = late(
     r"_C|_ext|\w+_(?:kernels?|c?ext)"
     r"|(?:\w+_)?flash_(?:attn|attention|decod|mla|linear)\w*|\w*gaussian_rasteri[sz]\w*"
 )

@@ -52,12 +52,12 @@ def optional_parts(
     built = {name for name in extensions if name}
     words = {*catalogue.optional_libraries, *(name for name in built if "." not in name)}
     either = b"|".join(re.escape(os.fsencode(word)) for word in sorted(words))
-    any_library = re.compile(rb"^(?:from|import)[ \t]+(?:" + either + rb")\b", re.MULTILINE)
+    any_library = rb"^(?:from|import)[ \t]+(?:" + either + rb")\b"
     importers = _Importers(modules, memo, frozenset((*built, *built_at_run)))
     candidates = [
         file
         for file in importers.naming(words)
-        if any_library.search(modules[file].data) is not None
+        if re.search(any_library, modules[file].data, re.MULTILINE) is not None
     ]
     careful = {file for file in candidates if importers.are_careful(file)}
     return OptionalParts(

@@ -15,10 +15,17 @@ _ROOT_MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
 
 def project_root(file: Path) -> Path | None:
     """The folder of the project that a file belongs to, `None` if nothing marks one."""
-    for folder in file.parents:
+    return marked_folder(file.parent, {})
+
+
+def marked_folder(folder: Path, known: dict[Path, Path | None]) -> Path | None:
+    """The nearest folder around that marks a project; `known` is filled on the way."""
+    if folder not in known:
         if any(_is_there(folder / marker) for marker in _ROOT_MARKERS):
-            return folder
-    return None
+            known[folder] = folder
+        else:
+            known[folder] = marked_folder(folder.parent, known) if folder.parent != folder else None
+    return known[folder]
 
 
 def own_modules(
@@ -47,7 +54,7 @@ def _named_like_libraries(
     built = {file.parent for file in files if file.name == "setup.py"}
     for top in {*tops.values(), *folders, *built}:
         there = _names_in(top)
-        for name in libraries:
+        for name in libraries & {each.removesuffix(".py") for each in there}:
             is_package = name in there and _is_there(top / name / "__init__.py")
             if is_package or f"{name}.py" in there:
                 yield name, top / name
@@ -55,7 +62,7 @@ def _named_like_libraries(
         if folder.resolve().name in libraries:
             yield folder.resolve().name, folder
         for parent in (folder, folder / "src"):
-            named = ((name, parent / name) for name in libraries)
+            named = ((name, parent / name) for name in libraries & _names_in(parent))
             yield from ((name, place) for name, place in named if _is_package(place))
 
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from npulens.catalog.model import MigrationStyle, Shim
 from npulens.text.kinds import Kind, kind_by_name
+from npulens.text.late_patterns import late
 from npulens.workspace.files.discovery import discover
 from npulens.workspace.index.contents import Contents, Stamp, read, stamp
 from npulens.workspace.index.import_lines import import_statements
@@ -21,13 +22,11 @@ from npulens.workspace.index.module_files import ModuleFiles, all_reached
 from npulens.workspace.settings.configuration import Configuration, absolute
 
 _SHIM_MODULE = "torch_npu.contrib.transfer_to_npu"
-_SWITCH = re.compile(rb"environ\[[\"']TORCH_TRANSFER_TO_NPU[\"']\]\s*=\s*[\"']1[\"']")
-_ACTS = re.compile(r"^(?:if __name__ ==|(?:for|while|with)\b|[A-Za-z_][\w.]*\()", re.MULTILINE)
-_DEFINES = re.compile(r"^(?:async def|def|class|@)", re.MULTILINE)
-_COMPUTES = re.compile(r"^[A-Za-z_][\w.,\[\] \t]*=[^=\n][^\n]*\(", re.MULTILINE)
-_TEST_FILE = re.compile(
-    r"(?:\A|/)(?:tests?/|test_[^/]*\Z|[^/]*_test\.py\Z|conftest\.py\Z|setup\.py\Z)"
-)
+_SWITCH = late(rb"environ\[[\"']TORCH_TRANSFER_TO_NPU[\"']\]\s*=\s*[\"']1[\"']")
+_ACTS = late(r"^(?:if __name__ ==|(?:for|while|with)\b|[A-Za-z_][\w.]*\()", re.MULTILINE)
+_DEFINES = late(r"^(?:async def|def|class|@)", re.MULTILINE)
+_COMPUTES = late(r"^[A-Za-z_][\w.,\[\] \t]*=[^=\n][^\n]*\(", re.MULTILINE)
+_TEST_FILE = late(r"(?:\A|/)(?:tests?/|test_[^/]*\Z|[^/]*_test\.py\Z|conftest\.py\Z|setup\.py\Z)")
 
 
 class _Import(NamedTuple):

@@ -10,38 +10,39 @@ from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any
 
+from npulens.text.late_patterns import late
 from npulens.workspace.files.repository import read_plain
 from npulens.workspace.index.contents import Content, Contents, Modules
 from npulens.workspace.index.fact_memo import FactMemo, text, texts
 
 _LONGEST_DECORATOR = 500
 _PACKAGED_BY = {
-    "setup.py": re.compile(rb""),
-    "setup.cfg": re.compile(rb"(?m)^\[(?:metadata|options)"),
-    "pyproject.toml": re.compile(rb"(?m)^\[(?:project|build-system|tool\.(?:poetry|flit|pdm))"),
+    "setup.py": late(rb""),
+    "setup.cfg": late(rb"(?m)^\[(?:metadata|options)"),
+    "pyproject.toml": late(rb"(?m)^\[(?:project|build-system|tool\.(?:poetry|flit|pdm))"),
 }
 """Files by which a project can be installed, and what they hold then."""
 _LARGEST_SETTING = 1_000_000
-_PART = re.compile(rb"\n(?=[^\s#)\]}'\"])")
+_PART = late(rb"\n(?=[^\s#)\]}'\"])")
 """Where statements of a module begin."""
-_CLASS = re.compile(rb"class (\w+)[ \t]*(?:\(([\w. ]*)\))?[ \t]*:")
+_CLASS = late(rb"class (\w+)[ \t]*(?:\(([\w. ]*)\))?[ \t]*:")
 _FUNCTION = re.compile(rb"(?:async[ \t]+)?def (\w+)[ \t]*\(")
-_METHOD = re.compile(rb"\n(?:    |\t)(?:async[ \t]+)?def (\w+)[ \t]*\(")
-_CALLED_BY_OTHERS = re.compile(
+_METHOD = late(rb"\n(?:    |\t)(?:async[ \t]+)?def (\w+)[ \t]*\(")
+_CALLED_BY_OTHERS = late(
     rb"__\w+__|main|test\w*|Test\w*|pytest_\w+|set_?[uU]p\w*|tear_?[dD]own\w*"
     rb"|forward|backward|extra_repr|reset_parameters|[gs]et_extra_state|_load_from_state_dict"
     rb"|write|writelines|flush|read|readline|close|emit|format|filter|handle|run|default"
 )
 """What Python, PyTorch, tests and launchers call by these names."""
 _CALLED_BY_NAME = {
-    (b"getattr(",): re.compile(
+    (b"getattr(",): late(
         rb"getattr\((?<!\w........)([\w.]{1,80}),[ \t]*(?![ \t\"'f])[^()\n]{1,80}\)[ \t]*\("
     ),
-    (b"eval(",): re.compile(rb"eval\((?<![\w.].....)(?<!def .....)"),
-    (b"__dict__",): re.compile(
+    (b"eval(",): late(rb"eval\((?<![\w.].....)(?<!def .....)"),
+    (b"__dict__",): late(
         rb"(?m)(?:^|(?<=[^\w.]))([\w.]{1,80})\.__dict__[ \t]*\[(?![\"'])[^\]\n]{1,80}\][ \t]*\("
     ),
-    (b"globals()", b"vars("): re.compile(
+    (b"globals()", b"vars("): late(
         rb"(?:globals\(\)|vars\(\w+\))[ \t]*\[(?![\"'])[^\]\n]{1,80}\][ \t]*\("
     ),
 }
@@ -49,38 +50,36 @@ _CALLED_BY_NAME = {
 
 By words of which one stands in each.
 """
-_OF_TORCH = re.compile(
+_OF_TORCH = late(
     rb"(?m)^[ \t]*(?:import|from)[ \t]+(?:torch|torchvision)\b[^\n#]*?\b(\w+)[ \t]*(?=$|#|,|\r)"
 )
 """What a module calls something of PyTorch, in which no definition of the project is looked up."""
-_MADE_UP = re.compile(
-    rb"[\"'](\w+_)(?:\{|[\"'][ \t]*[+%.])|\}(_\w+)[\"']|[+][ \t]*[\"'](_\w+)[\"']"
-)
+_MADE_UP = late(rb"[\"'](\w+_)(?:\{|[\"'][ \t]*[+%.])|\}(_\w+)[\"']|[+][ \t]*[\"'](_\w+)[\"']")
 """Beginnings and ends of names that are put together: `getattr(self, f"load_{kind}")`."""
-_PRIVATE = re.compile(rb"\ndef (_[a-z]\w*)\(")
-READS = re.compile(
+_PRIVATE = late(rb"\ndef (_[a-z]\w*)\(")
+READS = late(
     rb"nonzero|unique|masked_|nms\(|\.(?:item|tolist|cpu|any|all)\(|where\(|mask\w*\]|cuda|nccl"
 )
 """What makes a function worth the check whether it is used."""
-_BODY = re.compile(rb"\n(?=[^\s#)])")
-_CALL = re.compile(rb"^(?:[A-Za-z_][\w.]*\(|if\b.*__name__|for\b|while\b|with\b)", re.MULTILINE)
+_BODY = late(rb"\n(?=[^\s#)])")
+_CALL = late(rb"^(?:[A-Za-z_][\w.]*\(|if\b.*__name__|for\b|while\b|with\b)", re.MULTILINE)
 """A statement at the top of a module that runs something."""
-_WORD = re.compile(rb"\w+")
-_COMMENT = re.compile(rb"(?m)^[ \t]*#[^\n]*")
-_RENAMED = re.compile(rb"(\w+)[ \t]+as[ \t]+\w+")
+_WORD = late(rb"\w+")
+_COMMENT = late(rb"(?m)^[ \t]*#[^\n]*")
+_RENAMED = late(rb"(\w+)[ \t]+as[ \t]+\w+")
 _PLAIN_BASES = frozenset(
     b" object nn.Module torch.nn.Module autograd.Function torch.autograd.Function".split(b" ")
 )
 """Of these nobody hears that there is a class of them."""
 
 _MAIN = b"\nif __name__"
-_MADE_INPUT = re.compile(rb"\btorch\.(?:rand|randn|randint|ones|zeros)\(")
-_WORKS = re.compile(
+_MADE_INPUT = late(rb"\btorch\.(?:rand|randn|randint|ones|zeros)\(")
+_WORKS = late(
     rb"\bbackward|\.step\(|load|open\(|read|argparse|parse_args|argv|save|write|Data[sl]|\bmain\("
 )
 """What a main program does that is more than to try out the definitions around it."""
 _ENTRANCES = frozenset({"conftest.py", "hubconf.py"})
-_HARMLESS = re.compile(
+_HARMLESS = late(
     rb"@(?:torch\.)?(?:no_grad|inference_mode|jit\.\w+|staticmethod|classmethod|property)\b"
 )
 """Decorators by which nobody else comes to know a function."""

@@ -19,7 +19,7 @@ from npulens.text.sources import read_source
 from npulens.verdicts.ledger import Judgement
 from npulens.workspace.files.not_read import Reason
 from npulens.workspace.files.relevance import Relevance
-from npulens.workspace.project.own_modules import project_root
+from npulens.workspace.project.own_modules import marked_folder
 from npulens.workspace.runs.cache import FindingCache
 from npulens.workspace.runs.file_report import FileReport
 from npulens.workspace.settings.configuration import Configuration, absolute
@@ -61,6 +61,7 @@ class Checker:
         self._cache = cache
         self._folder = None if folder is None else absolute(folder)
         self._roots: dict[Path, str] = {}
+        self._marked: dict[Path, Path | None] = {}
         self._relevance = Relevance(catalogue, project)
 
     @property
@@ -143,7 +144,8 @@ class Checker:
     def _root(self, path: str) -> str:
         folder = Path(_full(path)).parent
         if folder not in self._roots:
-            self._roots[folder] = str(project_root(folder / "file") or self._folder or folder)
+            marked = marked_folder(folder, self._marked)
+            self._roots[folder] = str(marked or self._folder or folder)
         return self._roots[folder]
 
     def _shim(self, path: str) -> Shim:

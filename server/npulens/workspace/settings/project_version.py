@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from npulens.catalog.model import TorchVersion
 from npulens.syntax.parsing import module_tree
 from npulens.syntax.walking import nodes_below
+from npulens.text.late_patterns import late
 from npulens.text.regular_files import read_regular
 from npulens.text.toml import parse_toml
 
@@ -25,15 +26,15 @@ REQUIREMENT_FILES = (
 _RELEASES = [TorchVersion(2, minor) for minor in range(OLDEST.minor, NEWEST.minor + 1)]
 _PATCHES = range(10)
 _MEGABYTES = 1
-_REQUIREMENT = re.compile(
+_REQUIREMENT = late(
     r"\s*(?:torch|pytorch|torch[-_.]npu)\s*(?:\[[^\]]*\])?\s*\(?(?P<clauses>(?:[=<>!~^][^;#@)]*)?)\)?"
     r"\s*(?:[;#].*)?",
     re.IGNORECASE,
 )
-_CONDA = re.compile(
+_CONDA = late(
     r"\s*(?:[\w-]+::)?(?:torch|pytorch|torch[-_]npu)\s*(?P<clauses>[=<>!~][^#]*)?(?:#.*)?"
 )
-_CLAUSE = re.compile(r"(===|==|~=|!=|<=|>=|<|>|\^|~|=)?\s*v?(\d+(?:\.\d+)*)([\w.+*-]*)")
+_CLAUSE = late(r"(===|==|~=|!=|<=|>=|<|>|\^|~|=)?\s*v?(\d+(?:\.\d+)*)([\w.+*-]*)")
 
 
 class _Clause(NamedTuple):

@@ -10,20 +10,21 @@ from npulens.checks.other_files.launch_report import LaunchReport
 from npulens.checks.other_files.shell_commands import shell_findings
 from npulens.checks.python.launching.environment import command_line, take_over
 from npulens.syntax.scopes import Scope
+from npulens.text.late_patterns import late
 from npulens.text.spans import Span
 
-_OPENING = re.compile(r"(?P<prefix>[A-Za-z]*)(?P<quote>\"\"\"|''')(?:\\\r?\n)?")
-_SCRIPT = re.compile(
+_OPENING = late(r"(?P<prefix>[A-Za-z]*)(?P<quote>\"\"\"|''')(?:\\\r?\n)?")
+_SCRIPT = late(
     r"\s*#![ \t]*/\S*?(?:/env[ \t]+)?(?:/|(?<=[ \t]))(?:ba|da|k|z)?sh\b"
     r"|\s*(?:#SBATCH|#BSUB|srun|sbatch|salloc|bsub|torchrun)[ \t]"
 )
-_SET = re.compile(r"[A-Z][A-Z0-9_]+(?==)")
-_PROGRAM = re.compile(r"(?:\S*/)?(?:python[\d.]*|torchrun|accelerate|deepspeed|bash|sh)\Z|[;&]")
-_RESOURCE = re.compile(r"--(?P<name>gres)=(?P<value>\S+)|-(?P<lsf>gpu) +(?P<wanted>[\w\"']+=\S+) *")
+_SET = late(r"[A-Z][A-Z0-9_]+(?==)")
+_PROGRAM = late(r"(?:\S*/)?(?:python[\d.]*|torchrun|accelerate|deepspeed|bash|sh)\Z|[;&]")
+_RESOURCE = late(r"--(?P<name>gres)=(?P<value>\S+)|-(?P<lsf>gpu) +(?P<wanted>[\w\"']+=\S+) *")
 """A word of a command for Slurm, or for LSF."""
-_OPTION = re.compile(r"--(?P<name>[a-z][\w-]*)[= ](?P<value>cuda(?::\d+)?|nccl)")
+_OPTION = late(r"--(?P<name>[a-z][\w-]*)[= ](?P<value>cuda(?::\d+)?|nccl)")
 """A word of a command that is put together of a list: `"--device cuda"`."""
-_COMMENT = re.compile(r"^[ \t]+(?=#SBATCH\b)", re.MULTILINE)
+_COMMENT = late(r"^[ \t]+(?=#SBATCH\b)", re.MULTILINE)
 
 
 def formatted(node: ast.JoinedStr, scope: Scope, context: Context) -> None:
