@@ -359,6 +359,17 @@ OTHER = [
     ("run.sh", "python a.py --trainer.accelerator ⟦NPU118:auto⟧ --trainer.devices 8"),
     ("compose.yaml", "devices:\n  - count: 1\n    capabilities: [⟦NPU903:gpu⟧]"),
     ("tests/recipe.yaml", "env:\n  NCCL_ALGO: Ring\ndevice: ⟦NPU902:cuda⟧"),
+    (
+        "train.sub",
+        "executable = train.sh\narguments = --device ⟦NPU902:cuda⟧ --seed 1\n"
+        "Requirements = ⟦NPU903:(CUDACapability >= 7.0) && (Memory > 4000)⟧\n"
+        "⟦NPU903:request_GPUs = 1⟧\n⟦NPU903:+GPUMem = 10000⟧\nqueue",
+    ),
+    (
+        "run.submit_file",
+        "request_gpus = ⟦NPU903:$(gpus)⟧\nrequire_gpus = ⟦NPU903:Capability > 7⟧",
+    ),
+    ("tests/recipe.yaml", "envs:\n  ⟦NPU901:CUDA_VISIBLE_DEVICES⟧: 0,1"),
     ("recipe.yaml", "env:\n  ⟦NPU901:NCCL_ALGO⟧: Ring"),
     ("a.yaml", "args:\n  --device: ⟦NPU902:cuda⟧"),
     ("compose.yaml", "command: python a.py --device ⟦NPU902:cuda⟧ --lr 1"),
@@ -614,6 +625,8 @@ NOT_OTHER = [
         "strategy:\n  matrix:\n    torch: [2.1.0, 2.6.0]\n    python: ['3.10']\ntorch: 1.3.1",
     ),
     ("tests/run.sh", "export NCCL_NVLS_ENABLE=0"),
+    ("train.sub", "executable = train.sh\nrequest_gpus = 0\nrequest_cpus = 4\nqueue"),
+    ("movie.sub", "{1}{2}Look, cuda!\n{3}{4}request_gpus"),
     ("Dockerfile", "FROM nvcr.example.org/nvidia/mxnet:22.10-py3\nENV CUDA_HOME=/usr/local/cuda"),
     ("requirements.txt", "--extra-index-url https://wheels.example.org/whl/cpu\ncutlass-docs"),
 ]

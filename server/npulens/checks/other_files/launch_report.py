@@ -128,6 +128,8 @@ class LaunchReport:
         self._kind = kind
         self.findings: list[Finding] = []
         self.inner_files: list[InnerFile] = []
+        self.is_of_tests = False
+        """These are settings of tests."""
         self.requests: list[Request] = []
         """The packages and images that are asked for."""
         self.group: tuple[object, ...] = ("",)
@@ -343,8 +345,8 @@ class LaunchReport:
             if entry is None:
                 continue
             values = self._values.get(name, [])
-            is_beside = entry.becomes is not None and entry.becomes in self.text
-            with self.settling("npu-way-beside") if is_beside else nullcontext():
+            reason = self._reason_for_variable(entry)
+            with nullcontext() if reason is None else self.settling(reason):
                 self._report_variable(entry, places, _applicability(entry, values))
                 for span in self._hiding.get(name, ()):
                     self.add(
@@ -460,6 +462,13 @@ class LaunchReport:
         for span in reported:
             self.add(entry.rule, span, fixes, replacement, note, entry.severity, beside)
             beside = ()
+
+    def _reason_for_variable(self, entry: EnvironmentEntry) -> str | None:
+        """Why nothing has to be done about a variable, or `None`."""
+        if entry.becomes is not None and entry.becomes in self.text:
+            return "npu-way-beside"
+        # What tests set beside the choice of cards tunes them.
+        return "file-role" if self.is_of_tests and entry.fix is Applicability.MANUAL else None
 
     def _variable_fixes(
         self, becomes: str, places: dict[Span, _Use], applicability: Applicability
