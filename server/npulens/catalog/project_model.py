@@ -205,6 +205,8 @@ class ProjectFacts:
         unused: What it does not use.
         members: Names that its modules import from each other.
         names_cuda: A module of it names CUDA.
+        opens_groups: A module of it makes process groups of what `distributed_backend` holds, and
+            nothing in it maps the name of the backend.
         only_infers: It uses models and trains none, as far as its modules show.
     """
 
@@ -216,6 +218,7 @@ class ProjectFacts:
     unused: UnusedFacts = UnusedFacts()
     members: ModuleMembers = ModuleMembers()
     names_cuda: bool = False
+    opens_groups: bool = False
     only_infers: bool = False
 
     def place_of(self, path: str) -> str:
