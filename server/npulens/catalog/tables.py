@@ -481,6 +481,15 @@ _OTHER_WORDS = (
     *("paged_adamw_8bit", "paged_adamw_32bit", "paged_lion_8bit", "paged_lion_32bit"),
     *("lion_32bit", "OptimizerNames"),
     *("adamw_apex_fused", "use_8bit_adam", "load_8bit", "tf32"),
+    *(
+        "LGBMClassifier",
+        "LGBMRegressor",
+        "LGBMRanker",
+        "num_leaves",
+        "index_type",
+        "gpus",
+        "use_cuda",
+    ),
     *("zero_quantized_weights", "zero_quantized_gradients"),
     *("CUDA", "ShardedGradScaler", "environ", "putenv", "init_method", "__global__"),
 )

@@ -23,6 +23,7 @@ _PYTHON_WORDS = (
     *("OptimizerNames", "__global__"),
     *("num_gpus", "resources_per_trial", "install_requires", "extras_require"),
     *("pip install", '"pip"', "'pip'", "conda install"),
+    *("LGBM", "num_leaves", "GPU_", "gpus="),
 )
 _CMAKE_WORDS = (b".cu", b"CUDA", b"cuda", b"TensorRT", b"nvinfer", b"cublas", b"cudnn")
 _LAUNCH_WORDS = (
