@@ -31,6 +31,7 @@ FOUND = {
     "an index of Milvus": "index = {'index_type': ⟦NPU902:'GPU_IVF_FLAT'⟧, 'metric_type': 'L2'}",
     "grad-cam": "with GradCAM(model=m, target_layers=l, ⟦NPU902:use_cuda=True⟧) as cam: cam(x)",
     "COMET": "scores = model.predict(data, batch_size=8, ⟦NPU902:gpus=1⟧)",
+    "a machine": "machine_type = args.machine or read('machine') or ⟦NPU903:'g2-standard-4'⟧",
     "TF32": "TrainingArguments(per_device_train_batch_size=8, ⟦NPU902:tf32=True⟧)",
 }
 SILENT = {

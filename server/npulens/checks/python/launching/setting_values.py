@@ -45,7 +45,8 @@ def _look_up(setting: Given, node: ast.AST, scope: Scope, context: Context) -> N
     name, place = _normal(setting.name), context.span(setting.place)
     statement = setting.place if isinstance(node, ast.arguments) else node
     around = " ".join((context.source(statement), *sorted(context.facts.signs.decisive_words)))
-    for each in choices(setting.value):
+    operands = setting.value.values if isinstance(setting.value, ast.BoolOp) else [setting.value]
+    for each in (choice for operand in operands for choice in choices(operand)):
         for value in _values(each, scope):
             report = LaunchReport(
                 context.code.text, context.catalogue, around, context.target.style
