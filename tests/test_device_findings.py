@@ -474,6 +474,18 @@ def test_tensor_types(before: str, after: str) -> None:
     assert fixed(source) == f"import torch\n{moved}{after}\n"
 
 
+@pytest.mark.parametrize(
+    "snippet",
+    [
+        'import xgboost\nxgboost.XGBClassifier(device=⟦NPU110:"cuda"⟧)',
+        'from lightgbm import LGBMRanker\nLGBMRanker(device_type=⟦NPU110:"cuda"⟧)',
+    ],
+)
+def test_libraries_that_know_no_npu_are_not_given_its_name(snippet: str) -> None:
+    source = check(with_torch(snippet))
+    assert fixed(source) == source
+
+
 def test_the_default_tensor_type_becomes_a_default_device_in_words() -> None:
     (finding,) = findings("import torch\ntorch.set_default_tensor_type(torch.cuda.FloatTensor)\n")
     assert 'torch.set_default_device("npu")' in finding.message("en")

@@ -61,6 +61,26 @@ def test_usual_folders_are_entered_only_when_named(here: Path, folder: str) -> N
     assert found(f"x/{folder}") == [f"x/{folder}/lib/b.py"]
 
 
+@pytest.mark.parametrize(
+    ("start", "is_read"),
+    [
+        ("import os, sys as s\nimport torch\n", True),
+        ("# the test\n\nfrom torch.utils import data\n", True),
+        ('"""Train."""\nimport torch.nn as nn\n', True),
+        ("import the data first\n", False),
+        ("from here on import\n", False),
+        ("some text\nimport torch\n", False),
+        ("", False),
+    ],
+)
+def test_a_program_without_an_ending_is_known_by_its_first_import(
+    here: Path, start: str, is_read: bool
+) -> None:
+    make(here, "a.py")
+    (here / "program").write_text(start)
+    assert found(".") == (["a.py", "program"] if is_read else ["a.py"])
+
+
 def test_a_virtual_environment_of_any_name_is_not_entered(here: Path) -> None:
     make(here, "a.py", "my-env/pyvenv.cfg", "my-env/lib/b.py")
     assert found(".") == ["a.py"]

@@ -33,6 +33,8 @@ NAMES = {
     "prod.env.local": Kind.ENVIRONMENT,
     "environment": None,
     "kernel.cu": Kind.NATIVE,
+    "jobs/train.sub": Kind.INI,
+    "run.submit_file": Kind.INI,
     "a.ipynb": Kind.NOTEBOOK,
     "README.md": None,
 }

@@ -359,6 +359,28 @@ OTHER = [
     ("run.sh", "python a.py --trainer.accelerator ⟦NPU118:auto⟧ --trainer.devices 8"),
     ("compose.yaml", "devices:\n  - count: 1\n    capabilities: [⟦NPU903:gpu⟧]"),
     ("tests/recipe.yaml", "env:\n  NCCL_ALGO: Ring\ndevice: ⟦NPU902:cuda⟧"),
+    (
+        "train.sub",
+        "executable = train.sh\narguments = --device ⟦NPU902:cuda⟧ --seed 1\n"
+        "Requirements = ⟦NPU903:(CUDACapability >= 7.0) && (Memory > 4000)⟧\n"
+        "⟦NPU903:request_GPUs = 1⟧\n⟦NPU903:+GPUMem = 10000⟧\nqueue",
+    ),
+    ("a.sh", '#SBATCH ⟦NPU903:--constraint="[a5000|a6000|a100|3090]"⟧'),
+    ("a.sh", "#SBATCH ⟦NPU903:--constraint='gpu_mem:32GB'⟧  # large ones"),
+    ("a.sh", "#SBATCH ⟦NPU903:-C a40⟧ -N 1"),
+    ("a.sh", "N=$(ds_ssh ⟦NPU906:nvidia-smi⟧ -L | wc -l)\npdsh -w a,b ⟦NPU906:nvidia-smi⟧"),
+    ("a.sh", "fuser -v ⟦NPU907:/dev/nvidia0⟧\ndocker run --device=⟦NPU907:/dev/nvidia0⟧ me/image"),
+    ("Dockerfile", "FROM a\nRUN rm ⟦NPU907:/etc/apt/sources.list.d/cuda.list⟧ && apt-get update"),
+    (
+        "a.yaml",
+        "job:\n  machine_type: ⟦NPU903:a2-highgpu-1g⟧\n  accelerator_type: ⟦NPU903:NVIDIA_L4⟧",
+    ),
+    ("a.yaml", "estimator:\n  instance_type: ⟦NPU903:ml.p3.2xlarge⟧"),
+    (
+        "run.submit_file",
+        "request_gpus = ⟦NPU903:$(gpus)⟧\nrequire_gpus = ⟦NPU903:Capability > 7⟧",
+    ),
+    ("tests/recipe.yaml", "envs:\n  ⟦NPU901:CUDA_VISIBLE_DEVICES⟧: 0,1"),
     ("recipe.yaml", "env:\n  ⟦NPU901:NCCL_ALGO⟧: Ring"),
     ("a.yaml", "args:\n  --device: ⟦NPU902:cuda⟧"),
     ("compose.yaml", "command: python a.py --device ⟦NPU902:cuda⟧ --lr 1"),
@@ -614,6 +636,12 @@ NOT_OTHER = [
         "strategy:\n  matrix:\n    torch: [2.1.0, 2.6.0]\n    python: ['3.10']\ntorch: 1.3.1",
     ),
     ("tests/run.sh", "export NCCL_NVLS_ENABLE=0"),
+    ("a.sh", "#SBATCH --constraint=skylake&ib\n#SBATCH --constraint='nogpu'\n#SBATCH -C rome4"),
+    ("Dockerfile", "FROM a\nRUN rm -f /etc/apt/sources.list.d/cuda.list; rm -rf /tmp/cuda.list"),
+    ("a.sh", "echo /dev/nvidia0\nls /dev/davinci0"),
+    ("a.yaml", "machine_type: e2-highcpu-8\ninstance_type: ml.m5.xlarge"),
+    ("train.sub", "executable = train.sh\nrequest_gpus = 0\nrequest_cpus = 4\nqueue"),
+    ("movie.sub", "{1}{2}Look, cuda!\n{3}{4}request_gpus"),
     ("Dockerfile", "FROM nvcr.example.org/nvidia/mxnet:22.10-py3\nENV CUDA_HOME=/usr/local/cuda"),
     ("requirements.txt", "--extra-index-url https://wheels.example.org/whl/cpu\ncutlass-docs"),
 ]

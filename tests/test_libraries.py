@@ -61,6 +61,8 @@ LIBRARIES = [
     ("onnxruntime-gpu", 'providers = ["CUDAExecutionProvider"]', "NPU610 warning"),
     ("nvidia-dali", "from nvidia.dali import pipeline_def", "NPU602 error"),
     ("cupy", "import cupy", "NPU602 error"),
+    ("tensorrt / torch_tensorrt", "from mmcv.tensorrt import onnx2trt", "NPU602 error"),
+    ("tensorrt / torch_tensorrt", "from mmcv import tensorrt", "NPU602 error"),
     ("numba.cuda", "from numba import cuda", "NPU602 error"),
     ("numba.cuda", "from numba import jit", None),
     ("pycuda", "import pycuda.driver as driver", "NPU602 error"),

@@ -37,6 +37,12 @@ FOUND = {
         "build(optim=⟦NPU902:transformers.training_args.OptimizerNames.ADAMW_APEX_FUSED⟧)"
     ),
     "attention by name": 'build(attn_mode=⟦NPU902:"xformers"⟧)',
+    "LightGBM": "import lightgbm as l\nl.LGBMClassifier(device=⟦NPU902:'gpu'⟧, n_jobs=2)",
+    "LightGBM by entries": "params = {'device_type': ⟦NPU902:'gpu'⟧, 'num_leaves': 31}",
+    "an index of Milvus": "index = {'index_type': ⟦NPU902:'GPU_IVF_FLAT'⟧, 'metric_type': 'L2'}",
+    "grad-cam": "with GradCAM(model=m, target_layers=l, ⟦NPU902:use_cuda=True⟧) as cam: cam(x)",
+    "COMET": "scores = model.predict(data, batch_size=8, ⟦NPU902:gpus=1⟧)",
+    "a machine": "machine_type = args.machine or read('machine') or ⟦NPU903:'g2-standard-4'⟧",
     "TF32": "TrainingArguments(per_device_train_batch_size=8, ⟦NPU902:tf32=True⟧)",
 }
 SILENT = {
@@ -45,6 +51,11 @@ SILENT = {
     "a GPU of something else": "run(gpu=True)",
     "a task of something else": "config = LoraConfig(task_type='CAUSAL_LM')",
     "TF32 that is off": "TrainingArguments(out, tf32=False)",
+    "on the host": (
+        "l.LGBMClassifier(device='cpu')\nindex = {'index_type': 'IVF_FLAT'}\n"
+        "GradCAM(model=m, target_layers=l)\nmodel.predict(data, gpus=0)"
+    ),
+    "an own switch": "Trainer(model, use_cuda=True)\nplace(gpus=1)\nbuild(device='gpu')",
     "off": "model = dict(flash_attn=False, channels_last=False, use_xformers=None)",
     "not known": "model = dict(flash_attn=args.flash)",
     "a switch of a command line": "add_argument('--use_flash_attn', action='store_true')",
@@ -71,3 +82,5 @@ def test_what_settings_choose(name: str) -> None:
 
 def test_the_fix_is_that_of_files_of_settings() -> None:
     assert fixed("build(use_xformers=True)\n") == "build(use_xformers=False)\n"
+    optim = "TrainingArguments(optim='adamw_{}')\n"
+    assert fixed(optim.format("apex_fused")) == optim.format("torch_npu_fused")

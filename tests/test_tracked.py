@@ -95,6 +95,11 @@ def test_an_untracked_folder_with_python_files_is_source(
     assert found(".") == ["a.py"]
 
 
+def test_a_folder_with_a_dockerfile_is_no_output(here: Path) -> None:
+    make(here, "docker/build/Dockerfile", "build/lib/Dockerfile")
+    assert found(".") == ["docker/build/Dockerfile"]
+
+
 def test_an_ignored_folder_with_python_files_is_output(here: Path) -> None:
     (here / ".gitignore").write_text("build/\n")
     committed(here, "a.py")

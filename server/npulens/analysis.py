@@ -375,7 +375,7 @@ def _hotspots(
 def _launch_findings(document: Document, catalogue: Catalogue, target: Target) -> Judgement:
     """The findings of a script, a Dockerfile or settings, and of files inside them."""
     place = target.project.place_of(document.path)
-    report = launch_findings(document, catalogue, place, target.style)
+    report = launch_findings(document, catalogue, place, target)
     ledger = Ledger(report.findings)
     ledger.settle(without_counterpart(ledger.open, document.path, target.project), "counterpart")
     ledger.settle(

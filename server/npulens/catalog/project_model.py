@@ -205,6 +205,8 @@ class ProjectFacts:
         unused: What it does not use.
         members: Names that its modules import from each other.
         names_cuda: A module of it names CUDA.
+        opens_groups: A module of it makes process groups of what `distributed_backend` holds, and
+            nothing in it maps the name of the backend.
         only_infers: It uses models and trains none, as far as its modules show.
         on_host: Paths of scripts that name no device, and of modules that only these import.
     """
@@ -217,6 +219,7 @@ class ProjectFacts:
     unused: UnusedFacts = UnusedFacts()
     members: ModuleMembers = ModuleMembers()
     names_cuda: bool = False
+    opens_groups: bool = False
     only_infers: bool = False
     on_host: frozenset[str] = frozenset()
 

@@ -488,6 +488,18 @@ _OTHER_WORDS = (
     *("lion_32bit", "OptimizerNames"),
     *("adamw_apex_fused", "use_8bit_adam", "load_8bit", "tf32"),
     *("tree_method", "gpu_predictor", "task_type"),
+    *(
+        "LGBMClassifier",
+        "LGBMRegressor",
+        "LGBMRanker",
+        "num_leaves",
+        "index_type",
+        "gpus",
+        "use_cuda",
+        "machine_type",
+        "instance_type",
+        "accelerator_type",
+    ),
     *("zero_quantized_weights", "zero_quantized_gradients"),
     *("CUDA", "ShardedGradScaler", "environ", "putenv", "init_method", "__global__"),
 )

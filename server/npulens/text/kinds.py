@@ -92,7 +92,8 @@ KINDS = {
     Kind.TOML: KindRecord((".toml",), "(?-i:Pipfile)", ("toml",), fence="toml"),
     # configparser takes a comment behind a value for a part of it.
     Kind.INI: KindRecord(
-        (".ini", ".cfg"),
+        (".ini", ".cfg", ".condor", ".htcondor"),
+        r"[\w.-]+\.(?:sub(?:mit(?:_file)?)?|jdl)",  # what HTCondor is given has the same form
         languages=("ini", "properties"),
         comments=Comments.NOWHERE,
         fence="ini",

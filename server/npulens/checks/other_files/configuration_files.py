@@ -90,16 +90,14 @@ def _is_record(settings: Sequence[Setting]) -> bool:
 
 
 def _all_findings(report: LaunchReport, settings: Sequence[Setting], kind: Kind, path: str) -> None:
-    of_tests = FileRole.IN_TESTS in file_role(path)
+    report.is_of_tests = FileRole.IN_TESTS in file_role(path)
     for words in _lists(settings):
         command_words(report, words)
-    if not of_tests:
-        variables_together(report, list(_set_together(settings, report.text)))
+    variables_together(report, list(_set_together(settings, report.text)))
     if kind is Kind.JSON:
         tool_settings(report, settings)
     for setting in settings:
-        if not of_tests:
-            _variable(setting, report)
+        _variable(setting, report)
         if "matrix" in setting.parents:
             _of_matrix(setting, report)
         if setting.key.lower() not in _TEXT_KEYS:

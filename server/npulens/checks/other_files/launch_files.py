@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 
-from npulens.catalog.model import MigrationStyle
+from npulens.catalog.model import Target
 from npulens.catalog.tables import Catalogue, Place
 from npulens.checks.other_files.cmake_targets import cmake_findings
 from npulens.checks.other_files.configuration_files import configuration_findings
@@ -66,7 +66,7 @@ def launch_findings(
     document: Document,
     catalogue: Catalogue,
     place: str,
-    style: MigrationStyle = MigrationStyle.NPU,
+    target: Target,
 ) -> LaunchReport:
     """What a file that is not Python holds, with places in its text.
 
@@ -74,11 +74,12 @@ def launch_findings(
         document: The file.
         catalogue: The rules.
         place: Its path within the project.
-        style: The migration style.
+        target: The migration style, and what is known of the project.
     """
     is_file = kind_by_name(document.path) is not Kind.NOTEBOOK  # but a command in one
     kind = document.kind if is_file else None
-    report = LaunchReport(document.text, catalogue, style=style, kind=kind)
+    report = LaunchReport(document.text, catalogue, style=target.style, kind=kind)
+    report.opens_groups = target.project.opens_groups
     reason = _settled_image(document.text) if document.kind is Kind.DOCKERFILE else None
     with nullcontext() if reason is None else report.settling(reason):
         _read(report, document.kind, place)

@@ -23,7 +23,7 @@ from npulens.catalog.model import (
 )
 from npulens.catalog.name_expressions import LONGEST_VALUE
 from npulens.catalog.settlements import Settlement
-from npulens.catalog.tables import Catalogue, EnvironmentEntry, LaunchEntry, Place
+from npulens.catalog.tables import Catalogue, Choice, EnvironmentEntry, LaunchEntry, Place
 from npulens.checks.other_files.any_device import by_hand, set_beside, variable_by_hand
 from npulens.checks.other_files.inner_files import InnerFile
 from npulens.checks.other_files.package_releases import admits_none
@@ -136,6 +136,10 @@ class LaunchReport:
         self._kind = kind
         self.findings: list[Finding] = []
         self.inner_files: list[InnerFile] = []
+        self.opens_groups = False
+        """The project gives PyTorch the backend that is chosen for it as it is."""
+        self.is_of_tests = False
+        """These are settings of tests."""
         self.requests: list[Request] = []
         """The packages and images that are asked for."""
         self.group: tuple[object, ...] = ("",)
@@ -301,6 +305,10 @@ class LaunchReport:
                     return True
                 continue
             match = None if value is None else re.fullmatch(entry.value, value)
+            if match is not None and self._is_mapped(entry):
+                with self.settling("library-devices"):
+                    self._report(entry, value_span, value_span)
+                return True
             is_meant = match is not None and self._is_meant(entry, beside)
             if match is not None and is_meant and _is_wrong(entry, match.group()):
                 group = match.span(1) if match.re.groups else match.span()
@@ -360,8 +368,8 @@ class LaunchReport:
             if entry is None:
                 continue
             values = self._values.get(name, [])
-            is_beside = entry.becomes is not None and entry.becomes in self.text
-            with self.settling("npu-way-beside") if is_beside else nullcontext():
+            reason = self._reason_for_variable(entry)
+            with nullcontext() if reason is None else self.settling(reason):
                 self._report_variable(entry, places, _applicability(entry, values))
                 for span in self._hiding.get(name, ()):
                     self.add(
@@ -423,11 +431,20 @@ class LaunchReport:
     def _is_meant(self, entry: LaunchEntry, beside: Beside = _NOTHING_BESIDE) -> bool:
         if entry.evidence and not any(map(self._contains, entry.evidence)):
             return False
-        if any(map(self._contains, entry.unless)):
+        if not self._is_given_to_pytorch(entry) and any(map(self._contains, entry.unless)):
             return False
         if entry.beside is not None and not _has(beside.pairs, entry.beside):
             return False
         return entry.without is None or (beside.is_all and not _has(beside.pairs, entry.without))
+
+    def _is_given_to_pytorch(self, entry: LaunchEntry) -> bool:
+        """Whether it chooses a backend that no library maps in this project."""
+        return entry.chooses is Choice.BACKEND and self.opens_groups
+
+    def _is_mapped(self, entry: LaunchEntry) -> bool:
+        """Whether it chooses a backend by a name that a library maps."""
+        is_of_library = entry.chooses is Choice.BACKEND and not self.opens_groups
+        return is_of_library and any(map(self._contains, entry.unless))
 
     def mentions(self, pattern: re.Pattern[str]) -> bool:
         """Whether something is anywhere in the text; it is searched for once."""
@@ -477,6 +494,13 @@ class LaunchReport:
         for span in reported:
             self.add(entry.rule, span, fixes, replacement, note, entry.severity, beside)
             beside = ()
+
+    def _reason_for_variable(self, entry: EnvironmentEntry) -> str | None:
+        """Why nothing has to be done about a variable, or `None`."""
+        if entry.becomes is not None and entry.becomes in self.text:
+            return "npu-way-beside"
+        # What tests set beside the choice of cards tunes them.
+        return "file-role" if self.is_of_tests and entry.fix is Applicability.MANUAL else None
 
     def _variable_fixes(
         self, becomes: str, places: dict[Span, _Use], applicability: Applicability

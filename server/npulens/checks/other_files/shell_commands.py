@@ -51,10 +51,14 @@ _NOT_INSTALLED = frozenset(
 )
 _TOOL = "nvidia-smi"
 _TOOLKIT = re.compile(r"/(?:usr/local|opt)/(?:cuda|nvidia)(?:[-/.]|\Z)")
+_CARD = re.compile(r"/dev/nvidia[\w*?{}\[\]$-]*")
+_SOURCES = re.compile(r"/etc/apt/sources\.list\.d/(?:cuda|nvidia)[\w.*-]*")
+"""Where images of NVIDIA take packages from."""
 _CANN_INSTALLER = "Ascend-cann-"
 _READ_BY_SHELLS = re.compile(r"(?:.*/)?(?:[\w.-]*(?:rc|profile)|environment|[\w.-]+\.sh)\Z")
 """Files whose lines are commands: `echo "export A=b" >> ~/.bashrc`."""
 _TESTS = frozenset({"[", "[[", "test"})
+_FORCED = re.compile(r"-\w*f\w*\Z|--force\Z")
 _EQUAL = frozenset({"=", "==", "!="})
 _SHELLS = frozenset({"bash", "sh", "sbatch", "srun", "ssh", "zsh", "qsub"})
 _LOADERS = {
@@ -74,8 +78,8 @@ _PART = re.compile(r"\$\{?(?P<name>[A-Za-z_]\w*)\}?")
 _SET_OR_NAMED = re.compile(r"(?<![\w$/.{#!-])([A-Z][A-Z0-9_]{3,})(?:=([^\s'\"]*)|(?![\w/.-]))")
 _DIRECTIVE = re.compile(r"#(?:SBATCH|BSUB|PBS|\$)(?=[ \t]+-)")
 _DIRECTED = re.compile(
-    r"[ \t]+(?:(?P<option>--?[A-Za-z][\w-]*)(?:(?:=|[ \t]+(?!-))\"?(?P<value>[^\s#\"]+)[^\s#]*)?"
-    r"|[^\s#]+)"
+    r"[ \t]+(?:(?P<option>--?[A-Za-z][\w-]*)"
+    r"(?:(?:=|[ \t]+(?!-))[\"']?(?P<value>[^\s#\"']+)[^\s#]*)?|[^\s#]+)"
 )
 """An option of such a line, or a word that belongs to none."""
 _DIRECTIVES = frozenset({"SBATCH", "BSUB", "PBS"})
@@ -267,7 +271,7 @@ def _scheduled(option: re.Match[str], report: LaunchReport) -> None:
     """`#SBATCH --gres=gpu:8`, `#BSUB -gpu "num=4"`, `#PBS -l select=1:ngpus=4`."""
     value = option["value"]
     value_span = Span(*option.span("value")) if value else Span(*option.span("option"))
-    is_quoted = bool(value) and report.text[value_span.start - 1] == '"'
+    is_quoted = bool(value) and report.text[value_span.start - 1] in "\"'"
     whole = Span(option.start("option"), value_span.end + is_quoted)
     letter = _SLURM_LETTER.match(option["option"])
     if letter is not None:
@@ -379,6 +383,7 @@ def _atoms(atoms: Sequence[Atom], chain: Sequence[Atom], script: _Script) -> Non
     verbs = _TAKES_IMAGE if names & _DOCKER else _TAKES_CONTAINER
     takes_image = bool(names & _CONTAINERS) and not words.isdisjoint(verbs)
     _loaded(atoms, chain, report)
+    _devices(atoms, last, report)
     if last in _TESTS:
         _compared(atoms, report)
     for index, atom in enumerate(atoms):
@@ -404,6 +409,17 @@ def _atoms(atoms: Sequence[Atom], chain: Sequence[Atom], script: _Script) -> Non
             _installed(atom, script)
         elif not installs:
             _index(_value_in(atom), script)  # helpers of a script install, too
+
+
+def _devices(atoms: Sequence[Atom], program: str, report: LaunchReport) -> None:
+    """`fuser /dev/nvidia0`, `--device=/dev/nvidia0`; `rm` of what only images of NVIDIA have."""
+    removes = program == "rm" and not any(_FORCED.match(atom.text) for atom in atoms)
+    for atom in atoms:
+        for name, pattern in (("file", _CARD), *([("removed", _SOURCES)] if removes else [])):
+            found = pattern.search(atom.text)
+            if found is not None:
+                span = Span(*found.span()).shifted(atom.span.start)
+                report.look_up(Place.PATH, name, found.group(), span, span)
 
 
 def _compared(atoms: Sequence[Atom], report: LaunchReport) -> None:

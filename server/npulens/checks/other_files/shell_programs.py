@@ -79,6 +79,8 @@ _PREFIXES = {
     "flock": _Prefix("-w -E", 1),
     "xargs": _Prefix("-I -n -P -d -L -a -s -E"),
     "ssh": _Prefix("-i -p -l -o -F -J -L -R -D -b -c -e -m -O -Q -S -W -w -E -B", 1),
+    "ds_ssh": _Prefix("-f --hostfile"),
+    "pdsh": _Prefix("-w -x -R -l -f -t -u"),
     "srun": _SLURM,
     "salloc": _SLURM,
     "sbatch": _SLURM,

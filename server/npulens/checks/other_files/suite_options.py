@@ -28,6 +28,7 @@ _TRAINS = late(r"(?:.*/)?\w*train\w*\.py\Z")
 _SHORTEST_JUDGED = 8
 _SHORTEST_WITH_OTHER_LETTER = 16
 _MOST_MISSPELT = 3
+_OF_GROUPS = "--distributed-backend"
 _BESIDE = late(r"[\s='\"\\]*\Z")
 """Between an option and a value that is written behind it."""
 
@@ -197,6 +198,8 @@ def _renamed(given: Given, entry: SuiteEntry, command: _SuiteCommand) -> None:
 
 def _value(given: Given, entry: SuiteEntry, command: _SuiteCommand) -> None:
     value = given.known_value
+    if entry.option == _OF_GROUPS and command.report.opens_groups:
+        return  # its own Megatron takes what it was made to take
     if not entry.choices or value is None or given.value is None or value in entry.choices:
         return
     between = command.report.text[given.atom.span.end : given.value.span.start]

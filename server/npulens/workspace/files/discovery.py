@@ -1,6 +1,7 @@
 """Which files to check."""
 
 import os
+import re
 import stat
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +27,15 @@ _LOCK_FILES = frozenset(
 """Files that people write with tools, and that say nothing of devices."""
 _LARGEST_SETTINGS = 256_000
 """In bytes; below a folder, larger files of settings are data. One that is named is read."""
-_SHEBANG_LENGTH = 200
+_START_LENGTH = 2_000
+_PYTHON_START = re.compile(
+    r"\A\ufeff?(?:[ \t]*(?:#[^\n]*)?\r?\n)*"
+    r"(?:(?P<quotes>\"{3}|'{3})(?:[^\\]|\\.)*?(?P=quotes)(?:[ \t]*(?:#[^\n]*)?\r?\n)+)?"
+    r"(?:import[ \t]+[A-Za-z_][\w.]*(?:[ \t]+as[ \t]+\w+)?"
+    r"(?:[ \t]*,[ \t]*[A-Za-z_][\w.]*(?:[ \t]+as[ \t]+\w+)?)*[ \t]*(?:#[^\n]*)?\r?\n"
+    r"|from[ \t]+[.\w]+[ \t]+import[ \t]+[(*A-Za-z_])"
+)
+"""A program of Python whose name says nothing begins with an import, after comments."""
 _NEVER_ENTERED = folders.HISTORY | folders.CACHES | {folders.LOG_FOLDER}
 """Folders below one that is named that hold nothing to read, whatever git says."""
 _MOST_LOOKED_AT = 1_000
@@ -157,7 +166,7 @@ def _nothing_in(passed_over: Sequence[NotRead], exclude: Sequence[str]) -> Local
 
 
 def _is_wanted(entry: os.DirEntry[str]) -> bool:
-    """Whether a file below a folder is of a kind that is read, by name or by its first line."""
+    """Whether a file below a folder is of a kind that is read, by its name or how it begins."""
     if _has_wanted_name(entry.name):
         return True
     no_kind = kind_by_name(entry.name) is None and "." not in entry.name
@@ -205,11 +214,11 @@ def _starts_as_script(entry: os.DirEntry[str]) -> bool:
         if not entry.is_file(follow_symlinks=False) or not os.access(entry.path, os.R_OK):
             return False
         with Path(entry.path).open("rb") as file:
-            start = file.read(_SHEBANG_LENGTH)
+            start = file.read(_START_LENGTH).decode("latin-1")
     except OSError:
         return False
-    line = start.partition(b"\n")[0].decode("latin-1")
-    return kind_by_first_line(line) is not None
+    is_script = kind_by_first_line(start.partition("\n")[0]) is not None
+    return is_script or _PYTHON_START.match(start) is not None
 
 
 class _Place(NamedTuple):

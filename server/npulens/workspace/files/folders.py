@@ -2,6 +2,8 @@
 
 import os
 
+from npulens.text.kinds import Kind, kind_by_name
+
 LOG_FOLDER = "npulens-migration"
 """The folder in a migrated tree that says how it came about."""
 STATE_FILE = "npulens-guide.json"
@@ -15,6 +17,8 @@ ENVIRONMENTS = frozenset({".direnv", ".nox", ".tox", ".venv", "venv"})
 INSTALLED = "site-packages"
 BUILT = frozenset({".eggs", "build", "dist", "node_modules"})
 _NAMED_LIKE_PACKAGES = frozenset({"build", "dist", "venv"})
+_WRITTEN = frozenset({Kind.PYTHON, Kind.DOCKERFILE})
+"""Kinds of files that no build leaves at its top."""
 ENVIRONMENT_MARKERS = ("pyvenv.cfg", "conda-meta")
 """An environment of Python or Conda contains one of these."""
 
@@ -22,8 +26,9 @@ ENVIRONMENT_MARKERS = ("pyvenv.cfg", "conda-meta")
 def is_source(folder: str) -> bool:
     """Whether a folder that is called like those above holds source all the same, by its content.
 
-    A package, or scripts, have Python files directly in the folder. What setuptools, wheels, CMake,
-    Sphinx, npm and PyInstaller build has them further down if at all, and so have environments.
+    A package, or scripts, have Python files directly in the folder, and images a Dockerfile. What
+    setuptools, wheels, CMake, Sphinx, npm and PyInstaller build has them further down if at all,
+    and so have environments.
     A repository of its own is somebody's source, whatever it is called.
     """
     name = os.path.basename(folder)  # noqa: PTH119
@@ -35,4 +40,4 @@ def is_source(folder: str) -> bool:
     if ".git" in names:
         return True
     is_plain = name in _NAMED_LIKE_PACKAGES and not any(m in names for m in ENVIRONMENT_MARKERS)
-    return is_plain and any(each.endswith(".py") for each in names)
+    return is_plain and any(kind_by_name(each) in _WRITTEN for each in names)

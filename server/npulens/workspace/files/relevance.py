@@ -24,6 +24,7 @@ _PYTHON_WORDS = (
     *("OptimizerNames", "__global__"),
     *("num_gpus", "resources_per_trial", "install_requires", "extras_require"),
     *("pip install", '"pip"', "'pip'", "conda install"),
+    *("LGBM", "num_leaves", "GPU_", "gpus=", "machine_type", "instance_type"),
 )
 _CMAKE_WORDS = (b".cu", b"CUDA", b"cuda", b"TensorRT", b"nvinfer", b"cublas", b"cudnn")
 _LAUNCH_WORDS = (
@@ -86,6 +87,7 @@ _LAUNCH_WORDS = (
     *("msprobe", "msprof-analyze", "soc_version", "precision_mode", "implmode", "--framework"),
     *("dump_path", "experimental_config", "common_dump_settings"),
     *("MASTER_ADDR", "master_addr", "nproc_per_node", "nproc-per-node"),
+    *("machineType", "machine_type", "instance_type", "instanceType", "InstanceType"),
     *("COMBINED_", "INF_NAN_MODE", "OOM_SNAPSHOT", "STREAMS_PER_DEVICE", "ACL_DEVICE_SYNC"),
 )
 _SHORTEST = 5

@@ -15,6 +15,7 @@ from npulens.workspace.project.extension_facts import extension_facts
 from npulens.workspace.project.inference_only import only_infers
 from npulens.workspace.project.keepers import keepers
 from npulens.workspace.project.on_host import modules_on_host
+from npulens.workspace.project.opened_groups import opens_groups
 from npulens.workspace.project.own_modules import own_modules
 from npulens.workspace.project.reexported_libraries import reexported_libraries
 from npulens.workspace.project.returned_shapes import returned_shapes
@@ -70,6 +71,7 @@ def project_facts(
         unused=unused_facts,
         members=members,
         names_cuda=any(b"cuda" in content.data for content in modules.values()),
+        opens_groups=opens_groups(modules, memo),
         only_infers=only_infers(modules, files, folders, contents, memo),
         on_host=modules_on_host(modules, files, folders, contents, memo),
     )

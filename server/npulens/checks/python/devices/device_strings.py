@@ -259,7 +259,9 @@ def _names_word(name: str, word: Word, context: Context) -> bool:
     """Whether a name says what its value is; Megatron's `distributed_backend` is `nccl` alone."""
     if not any(each is word for each in _words_of(name)):
         return False
-    return name.lower() != MEGATRONS or "megatron" not in context.facts.signs.decisive_words
+    is_open = context.target.project.opens_groups
+    is_of_library = not is_open and "megatron" in context.facts.signs.decisive_words
+    return name.lower() != MEGATRONS or not is_of_library
 
 
 def display(node: ast.List | ast.Tuple | ast.Set, scope: Scope, context: Context) -> None:

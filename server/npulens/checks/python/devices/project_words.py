@@ -224,7 +224,12 @@ def _values(name: str, nodes: Sequence[ast.expr], context: Context) -> None:
 
 
 def is_of_megatron(context: Context) -> bool:
-    """Whether a `distributed_backend` is that of Megatron, whose adaptor knows what is meant."""
+    """Whether a `distributed_backend` is that of Megatron, whose adaptor knows what is meant.
+
+    A copy of Megatron in the project gives it to PyTorch as it is.
+    """
+    if context.target.project.opens_groups:
+        return False
     is_named = "megatron" in context.facts.signs.decisive_words
     return is_named or MEGATRONS not in context.facts.backend_names
 

@@ -5,6 +5,7 @@ They are those of files for launching, in Python.
 
 import ast
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import lru_cache
 
 from npulens.catalog.tables import Place
@@ -19,6 +20,7 @@ from npulens.checks.python.parallelism import lightning_settings
 from npulens.syntax.meanings import qualified_names
 from npulens.syntax.scopes import Scope
 from npulens.syntax.walking import choices
+from npulens.text.spans import Span
 
 _WRITTEN = (ast.Constant, ast.IfExp, ast.BoolOp, ast.Attribute)
 
@@ -44,13 +46,23 @@ def _look_up(setting: Given, node: ast.AST, scope: Scope, context: Context) -> N
     statement = setting.place if isinstance(node, ast.arguments) else node
     words = (*context.facts.signs.decisive_words, *context.lookups.import_roots)
     around = " ".join((context.source(statement), *sorted(words)))
-    for each in choices(setting.value):
+    operands = setting.value.values if isinstance(setting.value, ast.BoolOp) else [setting.value]
+    for each in (choice for operand in operands for choice in choices(operand)):
         for value in _values(each, scope):
             report = LaunchReport(
                 context.code.text, context.catalogue, around, context.target.style
             )
-            report.look_up(Place.SETTING, name, value, place, context.span(each))
-            take_over(report.findings, context)
+            inner, whole = _inner(each, value, context), context.span(each)
+            report.look_up(Place.SETTING, name, value, place, inner)
+            found = (replace(f, span=whole) if f.span == inner else f for f in report.findings)
+            take_over(found, context)
+
+
+def _inner(node: ast.expr, value: str, context: Context) -> Span:
+    """Where a value is written: of a string without its quotes, between which a fix writes."""
+    span = context.span(node)
+    inner = Span(span.start + 1, span.end - 1)
+    return inner if context.code.text[slice(*inner)] == value else span
 
 
 def _values(node: ast.expr, scope: Scope) -> Iterable[str]:

@@ -28,7 +28,7 @@ def declared(node: ast.Call, scope: Scope, context: Context) -> None:
         return
     word = WORDS[Meaning.BACKEND]
     keys = [a.value for a in node.args if isinstance(a, ast.Constant)]
-    if not any(isinstance(k, str) and word.identifier.search(k) for k in keys):
+    if not any(isinstance(k, str) and _is_backend(k, context) for k in keys):
         return
     choices = next(_choices(node), None)
     if choices is None:
@@ -52,6 +52,13 @@ def declared(node: ast.Call, scope: Scope, context: Context) -> None:
     else:
         _report(defaults, edits, scope, context)
         context.settle_all(offered, "npu-way-beside")
+
+
+def _is_backend(option: str, context: Context) -> bool:
+    """Whether an option chooses the backend; that of Megatron only where it goes to PyTorch."""
+    if context.target.project.opens_groups and option == "--distributed-backend":
+        return True
+    return WORDS[Meaning.BACKEND].identifier.search(option) is not None
 
 
 def _choices(node: ast.Call) -> Iterator[ast.expr]:
