@@ -370,6 +370,11 @@ OTHER = [
     ("a.sh", "#SBATCH ⟦NPU903:-C a40⟧ -N 1"),
     ("a.sh", "N=$(ds_ssh ⟦NPU906:nvidia-smi⟧ -L | wc -l)\npdsh -w a,b ⟦NPU906:nvidia-smi⟧"),
     ("a.sh", "fuser -v ⟦NPU907:/dev/nvidia0⟧\ndocker run --device=⟦NPU907:/dev/nvidia0⟧ me/image"),
+    ("a.sh", "pip install ⟦NPU905:spconv-cu${CUDA/./}⟧ timm"),
+    (
+        "a.sh",
+        "cat > Dockerfile <<EOM\nFROM me/base\nRUN pip install ⟦NPU905:spconv-cu$V⟧\nEOM",
+    ),
     ("Dockerfile", "FROM a\nRUN rm ⟦NPU907:/etc/apt/sources.list.d/cuda.list⟧ && apt-get update"),
     (
         "a.yaml",
@@ -638,6 +643,7 @@ NOT_OTHER = [
     ("tests/run.sh", "export NCCL_NVLS_ENABLE=0"),
     ("a.sh", "#SBATCH --constraint=skylake&ib\n#SBATCH --constraint='nogpu'\n#SBATCH -C rome4"),
     ("Dockerfile", "FROM a\nRUN rm -f /etc/apt/sources.list.d/cuda.list; rm -rf /tmp/cuda.list"),
+    ("a.sh", "pip install $NAME-cu another-cpu$V my-$CU"),
     ("a.sh", "echo /dev/nvidia0\nls /dev/davinci0"),
     ("a.yaml", "machine_type: e2-highcpu-8\ninstance_type: ml.m5.xlarge"),
     ("train.sub", "executable = train.sh\nrequest_gpus = 0\nrequest_cpus = 4\nqueue"),

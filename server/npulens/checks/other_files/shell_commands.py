@@ -106,6 +106,8 @@ _NOT_TAKEN = re.compile(
 
 Others that begin with `--no-`, such as `--no-cache-dir`, take no value.
 """
+_FOR_RELEASE = re.compile(r"([A-Za-z][\w.-]*-cu(?:da)?)\$")
+"""A package with the release of CUDA in its name: `spconv-cu${CUDA}`."""
 _FOLDER = re.compile(r"[^:\s]+")
 _MOST_VALUES = 20
 
@@ -672,5 +674,9 @@ def _value_in(atom: Atom) -> Atom:
 
 def _installed(atom: Atom, script: _Script) -> None:
     atom = _value_of_option(atom)
-    if not atom.text.startswith("-") and not _index(atom, script):
+    of_release = _FOR_RELEASE.match(atom.text)
+    if of_release is not None:  # any release will do to know the package
+        name = f"{of_release[1]}12"
+        script.report.look_up(Place.PACKAGE, name, "", atom.span, atom.span)
+    elif not atom.text.startswith("-") and not _index(atom, script):
         requirement(script.report, atom.span.start, atom.text)
