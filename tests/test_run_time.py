@@ -33,12 +33,19 @@ ON = [
     "try:\n    from torch_npu.contrib import transfer_to_npu\nexcept ImportError:\n    pass",
     "if NPU:\n    from torch_npu.contrib import transfer_to_npu",
     "def start():\n    from torch_npu.contrib import transfer_to_npu",
+    "import mindspeed.megatron_adaptor  # noqa",
+    "from mindspeed.megatron_adaptor import repatch",
+    "from mindspeed import megatron_adaptor",
+    "from mindspeed_llm import megatron_adaptor",
+    "from modellink.tasks.megatron_adaptor import get_megatron_module",
     "import os\nos.environ['TORCH_TRANSFER_TO_NPU'] = '1'",
 ]
 OFF = [
     "# from torch_npu.contrib import transfer_to_npu",
     '"""Add `from torch_npu.contrib import transfer_to_npu` for the NPU."""',
     "message = 'from torch_npu.contrib import transfer_to_npu'",
+    "from mindspeed.core import megatron_adaptor",
+    "import mindspeed",
     "print('needs transfer_to_npu of torch_npu')",
     "from .contrib import transfer_to_npu",
     "from mylib.contrib import transfer_to_npu  # not that of torch_npu",
@@ -331,6 +338,57 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Shim]]] = {
     "only a comment": (
         {"train.py": "# transfer_to_npu\nimport model\n", "model.py": ""},
         {},
+    ),
+    "an adaptor of MindSpeed": (
+        {
+            "train.py": "import mindspeed.megatron_adaptor  # noqa\nimport model\n",
+            "generate.py": "from mindspeed_llm import megatron_adaptor\nimport text\n",
+            "early.py": "from modellink.tasks import inference\n",
+            "model.py": "",
+            "text.py": "",
+        },
+        {"model.py": Shim.ADAPTED, "text.py": Shim.ADAPTED},
+    ),
+    "an adaptor for which a block asks": (
+        {
+            "train.py": "import pkg.model\n",
+            "pkg/__init__.py": "if NPU:\n    import mindspeed.megatron_adaptor\n",
+            "pkg/model.py": "",
+            "pkg/lazy.py": "import importlib\n",
+        },
+        {
+            "train.py": Shim.ADAPTED,
+            "pkg/__init__.py": Shim.LATE,
+            "pkg/model.py": Shim.ADAPTED,
+            "pkg/lazy.py": Shim.ADAPTED,
+        },
+    ),
+    "a package that imports the shim, and who reaches into it": (
+        {
+            "pkg/__init__.py": f"from . import early\nfrom . import compat\n{IMPORT}",
+            "pkg/compat.py": IMPORT,
+            "pkg/early.py": "",
+            "pkg/lazy.py": "",
+            "pkg/tool.py": "if __name__ == '__main__':\n    print(1)\n",
+        },
+        {"pkg/compat.py": Shim.LATE, "pkg/early.py": Shim.LATE, "pkg/lazy.py": Shim.ACTIVE},
+    ),
+    "a test has no say in the order": (
+        {
+            "train.py": f"{IMPORT}import model\n",
+            "tests/test_model.py": f"import model\n{IMPORT}",
+            "model.py": "",
+        },
+        {"model.py": Shim.ACTIVE},
+    ),
+    "code at the top of a module in a package is no script": (
+        {
+            "train.py": f"{IMPORT}import pkg.layers\n",
+            "pkg/__init__.py": "",
+            "pkg/layers.py": "",
+            "pkg/specs.py": "from pkg import layers\n\nlayers.register()\n",
+        },
+        {f"pkg/{name}.py": Shim.ACTIVE for name in ("__init__", "layers")},
     ),
     "no shim at all": ({"train.py": "import model\n", "model.py": ""}, {}),
     "what is no Python": (

@@ -56,13 +56,15 @@ class MigrationStyle(str, Enum):
 class Shim(str, Enum):
     """Whether `transfer_to_npu` is in force where a file runs, by what the rest of its tree does.
 
-    `active`: whoever imports the file has imported the shim before. `late`: they import the shim
+    `active`: whoever imports the file has imported the shim before. `adapted`: they have imported
+    an adaptor of MindSpeed, which imports the shim and patches more. `late`: they import the shim
     after the file, so that what it took from torch by name is not patched. `missing`: the project
     is to run under it, and this script starts a program that names CUDA without it.
     """
 
     ABSENT = "absent"
     ACTIVE = "active"
+    ADAPTED = "adapted"
     LATE = "late"
     MISSING = "missing"
 

@@ -6,9 +6,9 @@ the original.
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from npulens.catalog.messages import message
 from npulens.catalog.model import Applicability, Edit, Fix, LocalizedText, MigrationStyle
@@ -23,10 +23,18 @@ SHIM_NAME = "transfer_to_npu"
 STATEMENT = "from torch_npu.contrib import transfer_to_npu"
 FOR_EFFECT = STATEMENT + NOT_UNUSED
 
-_MODULE = "torch_npu.contrib.transfer_to_npu"
+SHIM_MODULE = "torch_npu.contrib.transfer_to_npu"
+ADAPTORS = ("mindspeed.megatron_adaptor", "mindspeed_llm", "modellink")
+"""Modules that import the shim themselves, before they patch Megatron; so does all in the packages.
+
+Source: Ascend/MindSpeed, mindspeed/megatron_adaptor.py; Ascend/MindSpeed-LLM and its forerunner
+ModelLink, `__init__.py` of the package and its tasks/megatron_adaptor.py.
+"""
+_WORDS = (SHIM_NAME, "TORCH_TRANSFER_TO_NPU", "megatron_adaptor", "mindspeed_llm", "modellink")
 _SWITCH = re.compile(r"environ\[[\"']TORCH_TRANSFER_TO_NPU[\"']\]\s*=\s*[\"']1[\"']")
 _TORCH_IMPORTS = re.compile(r"^import[ \t]+torch\b", re.MULTILINE)
 _SHIM_IMPORTS = re.compile(r"^(?:from|import)[ \t]+torch_npu\.contrib\b", re.MULTILINE)
+_Importing: TypeAlias = ast.Import | ast.ImportFrom | ast.Call
 _MOST_TRIED = 20
 """Imports; each is looked at with the text before it."""
 _TORCH_LINE = re.compile(r"import[ \t]+(?:torch|torch_npu)\b")
@@ -38,25 +46,42 @@ class ShimUse(NamedTuple):
 
     Attributes:
         shimmed: The block turns the shim on.
+        adapted: An adaptor of MindSpeed does that.
         statement: The lines of its import, if it is a statement of the module and alone on them.
         before: Names that `from torch... import` binds before it, or anywhere if it is not there.
         after: Names so bound after it.
     """
 
     shimmed: bool
+    adapted: bool
     statement: Span | None
     before: frozenset[str]
     after: frozenset[str]
 
 
-NO_SHIM = ShimUse(False, None, frozenset(), frozenset())
+NO_SHIM = ShimUse(False, False, None, frozenset(), frozenset())
 
 _NEVER_REACHED = 1 << 30
 
 
+def may_load_shim(text: str) -> bool:
+    """Whether a text has a word without which nothing turns the shim on."""
+    return any(word in text for word in _WORDS)
+
+
+def is_shim(name: str) -> bool:
+    """Whether a module is the shim."""
+    return name == SHIM_MODULE or name.startswith(SHIM_MODULE + ".")
+
+
+def is_adaptor(name: str) -> bool:
+    """Whether a module imports the shim, being an adaptor of MindSpeed."""
+    return any(name == each or name.startswith(each + ".") for each in ADAPTORS)
+
+
 def shim_use(body: Sequence[ast.stmt], text: str, lines: LineMap) -> ShimUse:
     """Read off a block whether it turns the shim on, and what it binds before that."""
-    place = _first_shim_line(body) if "transfer_to_npu" in text else None
+    place = _first_line(body, _turns_on) if may_load_shim(text) else None
     if place is None and "TORCH_TRANSFER_TO_NPU" in text:
         switch = _SWITCH.search(text)
         place = text.count("\n", 0, switch.start()) + 1 if switch is not None else None
@@ -67,7 +92,8 @@ def shim_use(body: Sequence[ast.stmt], text: str, lines: LineMap) -> ShimUse:
             late = place is not None and node.lineno > place
             (after if late else before).update(a.asname or a.name for a in node.names)
     statement = None if place is None else _statement(body, place, lines)
-    return ShimUse(place is not None, statement, frozenset(before), frozenset(after))
+    adapted = place is not None and _first_line(body, _adapts) is not None
+    return ShimUse(place is not None, adapted, statement, frozenset(before), frozenset(after))
 
 
 def shim_rewrite(text: str, start: int, end: int) -> Fix | None:
@@ -112,23 +138,31 @@ def _mentions_shim(text: str) -> bool:
     return re.search(r"^\s*(?:from|import)\b.*\btransfer_to_npu\b", text, re.MULTILINE) is not None
 
 
-def _first_shim_line(body: Sequence[ast.stmt]) -> int | None:
-    """The line on which a module turns the shim on; in a function, that is after all others."""
+def _first_line(body: Sequence[ast.stmt], wanted: Callable[[_Importing], bool]) -> int | None:
+    """The line on which a module imports something; in a function, that is after all others."""
     for node in running_imports(body):
-        if _is_shim(node):
+        if wanted(node):
             return node.lineno
     for statement in body:
         for part in nodes_below(statement):
-            if isinstance(part, (ast.Import, ast.ImportFrom, ast.Call)) and _is_shim(part):
+            if isinstance(part, (ast.Import, ast.ImportFrom, ast.Call)) and wanted(part):
                 return part.lineno if isinstance(statement, ast.Expr) else _NEVER_REACHED
     return None
 
 
-def _is_shim(node: ast.Import | ast.ImportFrom | ast.Call) -> bool:
-    return any(name == _MODULE or name.startswith(_MODULE + ".") for name in _imported(node))
+def _is_shim(node: _Importing) -> bool:
+    return any(map(is_shim, _imported(node)))
 
 
-def _imported(node: ast.Import | ast.ImportFrom | ast.Call) -> Iterator[str]:
+def _adapts(node: _Importing) -> bool:
+    return any(map(is_adaptor, _imported(node)))
+
+
+def _turns_on(node: _Importing) -> bool:
+    return _is_shim(node) or _adapts(node)
+
+
+def _imported(node: _Importing) -> Iterator[str]:
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)
     elif isinstance(node, ast.ImportFrom):

@@ -27,11 +27,13 @@ class ShimFacts(NamedTuple):
 
     Attributes:
         is_active: The module imports it, or its scripts or the whole project do.
+        is_adapted: They do so through an adaptor of MindSpeed, which patches more.
         unpatched_names: Names that the module took from torch before it was imported.
         can_move: The module imports it in a statement of its own.
     """
 
     is_active: bool
+    is_adapted: bool
     unpatched_names: frozenset[str]
     can_move: bool
 
@@ -172,10 +174,11 @@ def _with_words(segments: Sequence[Segment]) -> Sequence[Segment]:
 
 def _shim_facts(segments: Sequence[Segment], target: Target) -> ShimFacts:
     in_file = any(s.imports.shim.shimmed for s in segments)
-    is_there = target.shim in (Shim.ACTIVE, Shim.LATE)
+    is_there = target.shim in (Shim.ACTIVE, Shim.ADAPTED, Shim.LATE)
     comes_late = target.shim is Shim.LATE or (in_file and not is_there)
     return ShimFacts(
         in_file or is_there or target.style is MigrationStyle.RUNTIME_SHIM,
+        target.shim is Shim.ADAPTED or any(s.imports.shim.adapted for s in segments),
         _unpatched_names(segments) if comes_late else frozenset(),
         any(s.imports.shim.statement is not None for s in segments),
     )

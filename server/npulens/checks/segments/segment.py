@@ -14,7 +14,7 @@ from npulens.checks.segments.fused_answers import FusedAnswers
 from npulens.checks.segments.module_words import decisive_words_in, variables_read_in
 from npulens.checks.segments.shape_answers import ShapeAnswers
 from npulens.fixes.imports import TorchImport, binds_module, imports_module, torch_import
-from npulens.fixes.shim_edits import NO_SHIM, ShimUse, shim_use
+from npulens.fixes.shim_edits import NO_SHIM, ShimUse, may_load_shim, shim_use
 from npulens.syntax.bindings import Bindings, bindings_of, global_bindings, walrus_lines
 from npulens.syntax.statements import ParsedText
 from npulens.syntax.values import Defined
@@ -143,7 +143,7 @@ def segment_of(parsed: ParsedText, triggers: frozenset[str]) -> Segment:
 
 def _torch_imports(parsed: ParsedText) -> TorchImports:
     text, body = parsed.text, parsed.body
-    if not ("import" in text and "torch" in text) and "TORCH_TRANSFER_TO_NPU" not in text:
+    if not ("import" in text and "torch" in text) and not may_load_shim(text):
         return _NO_IMPORTS
     has_plugin = "torch_npu" in text
     return TorchImports(

@@ -32,7 +32,7 @@ class OpenDocument:
         uri: Its name in the protocol.
         path: The file behind it, or `None` for an unsaved one.
         file_context: What counts for it; `None` until that was looked up.
-        mentions_shim: Whether the text named `transfer_to_npu` when it was last opened or saved.
+        mentions_shim: Whether the text named the shim when it was last opened or saved.
         is_code_saved: It was saved, and may have changed what is known of its project.
         shapes_shown: What an editor shows of shapes, if it requested that; `None` before the first
             analysis.

@@ -11,7 +11,7 @@ from pygls.uris import to_fs_path
 
 from npulens.analysis import StatementCache
 from npulens.catalog.project_model import ProjectFacts
-from npulens.fixes.shim_edits import SHIM_NAME
+from npulens.fixes.shim_edits import may_load_shim
 from npulens.lsp.session.client_settings import ClientSettings
 from npulens.lsp.session.convert import ClientTerms, to_text_changes
 from npulens.lsp.session.engine import Analyser, Analysis, OpenDocument, Task
@@ -95,7 +95,7 @@ class Session:
     def show(self, uri: str, path: Path | None, view: View) -> None:
         """Take in the first text of a file or notebook."""
         opened = OpenDocument(uri, path, view)
-        opened.mentions_shim = SHIM_NAME in view.document.text
+        opened.mentions_shim = may_load_shim(view.document.text)
         self._forget_parts(uri)
         self.opened[uri] = opened
         self._remember_parts(opened)
@@ -124,7 +124,7 @@ class Session:
         opened = self.opened.get(uri)
         if opened is not None:
             mentioned = opened.mentions_shim
-            opened.mentions_shim = SHIM_NAME in opened.view.document.text
+            opened.mentions_shim = may_load_shim(opened.view.document.text)
             # The files that a script imports run under the shim if it imports the shim.
             concerns_all = mentioned or opened.mentions_shim
             opened.is_code_saved = opened.view.document.kind in (Kind.PYTHON, Kind.NATIVE)

@@ -1,18 +1,21 @@
 """Which files of a tree run under `transfer_to_npu` because the scripts that import them do.
 
 The shim works for the whole process, so what counts is the entry script. A file runs under the
-shim if a script that imports the shim leads to it, and no script without it does. Imports are read
-from the bytes: thousands of files are looked at, and only where one names the shim.
+shim if a script that imports the shim leads to it, and no script without it does; or if a package
+that it lies in imports the shim, which happens before. Adaptors of MindSpeed import the shim, too.
+Imports are read from the bytes: thousands of files are looked at, and only where one names it.
 """
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from npulens.catalog.model import MigrationStyle, Shim
+from npulens.fixes.shim_edits import SHIM_MODULE, is_adaptor, may_load_shim
 from npulens.text.kinds import Kind, kind_by_name
 from npulens.text.late_patterns import late
 from npulens.workspace.files.discovery import discover
@@ -21,23 +24,29 @@ from npulens.workspace.index.import_lines import import_statements
 from npulens.workspace.index.module_files import ModuleFiles, all_reached
 from npulens.workspace.settings.configuration import Configuration, absolute
 
-_SHIM_MODULE = "torch_npu.contrib.transfer_to_npu"
 _SWITCH = late(rb"environ\[[\"']TORCH_TRANSFER_TO_NPU[\"']\]\s*=\s*[\"']1[\"']")
 _ACTS = late(r"^(?:if __name__ ==|(?:for|while|with)\b|[A-Za-z_][\w.]*\()", re.MULTILINE)
 _DEFINES = late(r"^(?:async def|def|class|@)", re.MULTILINE)
 _COMPUTES = late(r"^[A-Za-z_][\w.,\[\] \t]*=[^=\n][^\n]*\(", re.MULTILINE)
+_OUTER = late(rb"^(?:\w.*|[ \t]+(?:async[ \t]+)?(?:def|class)\b)", re.MULTILINE)
+"""Lines in column 0, and definitions within blocks."""
+_RUNS_AT_ONCE = late(rb"(?:if|elif|else|try|except|finally|with|for|while)\b(?!.*__name__)")
+_PACKAGE_FILE = os.sep + "__init__.py"
 _TEST_FILE = late(r"(?:\A|/)(?:tests?/|test_[^/]*\Z|[^/]*_test\.py\Z|conftest\.py\Z|setup\.py\Z)")
 
 
 class _Import(NamedTuple):
-    """What a statement imports; `later` if not at once, but in a function or a block."""
+    """What a statement imports; `later` if not at once, but in a function or what looks like it."""
 
     names: tuple[str, ...]
     later: bool
 
     @property
-    def is_shim(self) -> bool:
-        return _SHIM_MODULE in self.names
+    def shim(self) -> Shim | None:
+        """What of the shim it turns on."""
+        if any(map(is_adaptor, self.names)):
+            return Shim.ADAPTED
+        return Shim.ACTIVE if SHIM_MODULE in self.names else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +141,7 @@ class ShimFinder:
         known = self._mentions.get(path)
         if known is None or known[0] != stamp:
             data = self._content(path)
-            known = stamp, b"transfer_to_npu" in data or b"TORCH_TRANSFER_TO_NPU" in data
+            known = stamp, may_load_shim(data.decode("latin-1"))
             self._mentions[path] = known
         return known[1]
 
@@ -146,7 +155,7 @@ class ShimFinder:
         data = self._content(path)
         text = data.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
         imports = tuple(_imports(data))
-        has_shim = any(each.is_shim for each in imports)
+        has_shim = any(each.shim for each in imports)
         names_cuda = "cuda" in text or "nccl" in text
         return stamp, _Source(imports, has_shim, _acts(text), names_cuda)
 
@@ -160,13 +169,17 @@ def _acts(text: str) -> bool:
 def _imports(data: bytes) -> Iterator[_Import]:
     found = _SWITCH.search(data)
     switch = len(data) if found is None else found.start()
+    outer = list(_OUTER.finditer(data))
+    starts = [each.start() for each in outer]
     for names, is_indented, at in import_statements(data):
         if at > switch:
-            yield _Import((_SHIM_MODULE,), False)
+            yield _Import((SHIM_MODULE,), False)
             switch = len(data)
-        yield _Import(names, is_indented)
+        around = bisect_left(starts, at) - 1
+        is_later = around < 0 or _RUNS_AT_ONCE.match(outer[around][0]) is None
+        yield _Import(names, is_indented and is_later)
     if switch < len(data):
-        yield _Import((_SHIM_MODULE,), False)
+        yield _Import((SHIM_MODULE,), False)
 
 
 def _names_torch(source: _Source) -> bool:
@@ -174,6 +187,8 @@ def _names_torch(source: _Source) -> bool:
 
 
 _END: tuple[None, None] = (None, None)
+_Target: TypeAlias = str | Shim
+"""A file, or the shim: `ADAPTED` through an adaptor, `ACTIVE` by itself."""
 
 
 class _Tree:
@@ -183,22 +198,34 @@ class _Tree:
         self._sources = sources
         self._root = root
         self._files = ModuleFiles(sources)
-        self._targets: dict[str, list[tuple[str | None, bool]]] = {}
+        self._targets: dict[str, list[tuple[_Target, bool]]] = {}
 
     def states(self, *, is_wanted: bool) -> dict[str, Shim]:
         """For each file, whether the shim is there when scripts have imported it."""
         imported = {t for path in self._sources for t, _ in self._edges(path) if t != path}
         started = [path for path in self._sources if path not in imported]
-        shimmed = self._leading_to_shim()
-        unshimmed = self._reached(p for p in started if p not in shimmed and self._is_script(p))
-        states: dict[str, Shim] = {}
-        for script in started:
-            for file, state in self._run(script).items() if script in shimmed else ():
-                if file not in unshimmed and states.get(file) is not Shim.LATE:
-                    states[file] = state
+        shimmed = self._leading_to_shim(self._edges)
+        unshimmed = self._reached(
+            p for p in started if p not in shimmed and self._starts_program(p)
+        )
+        tests = [path for path in started if path in shimmed and self._is_test(path)]
+        states = self._of_scripts({t for t in started if t in shimmed}.difference(tests))
+        states = self._of_scripts(tests) | states
+        states = {file: state for file, state in states.items() if file not in unshimmed}
+        for package in self._shimmed_packages():
+            states.update(self._of_package(package))
         for script in self.scripts_without_shim() if is_wanted else ():
             if any(self._sources[each].names_cuda for each in self._reached([script])):
                 states[script] = Shim.MISSING
+        return states
+
+    def _of_scripts(self, scripts: Iterable[str]) -> dict[str, Shim]:
+        """The state of each file that some scripts lead to, all of which import the shim."""
+        states: dict[str, Shim] = {}
+        for script in scripts:
+            for file, state in self._run(script)[0].items():
+                if states.get(file) is not Shim.LATE:
+                    states[file] = state
         return states
 
     def scripts_without_shim(self, started: str | None = None) -> list[str]:
@@ -207,7 +234,7 @@ class _Tree:
         Besides the one known to be started, they are those that nothing of the tree imports.
         """
         imported = {t for path in self._sources for t, _ in self._edges(path) if t != path}
-        shimmed = self._leading_to_shim()
+        shimmed = self._leading_to_shim(self._edges)
         return [
             path
             for path in self._sources
@@ -222,29 +249,71 @@ class _Tree:
             return False
         return not self._is_in_package(path) or b"__name__ ==" in read(path)
 
-    def _leading_to_shim(self) -> set[str]:
+    def _leading_to_shim(self, edges: Callable[[str], list[tuple[_Target, bool]]]) -> set[str]:
         """The files that import the shim, and those that import these, and so on."""
-        importers: dict[str | None, list[str]] = {}
+        importers: dict[_Target, list[str]] = {}
         for path in self._sources:
-            for target, _ in self._edges(path):
+            for target, _ in edges(path):
                 importers.setdefault(target, []).append(path)
-        return all_reached(importers.get(None, ()), lambda path: importers.get(path, ()))
+        first = [*importers.get(Shim.ACTIVE, ()), *importers.get(Shim.ADAPTED, ())]
+        return all_reached(first, lambda path: importers.get(path, ()))
+
+    def _shimmed_packages(self) -> list[str]:
+        """Each `__init__.py` that imports the shim at once, and lies in no package that does."""
+        there = {
+            path for path in self._leading_to_shim(self._at_once) if path.endswith(_PACKAGE_FILE)
+        }
+        return [path for path in there if there.isdisjoint(self._packages_above(path))]
+
+    def _of_package(self, package: str) -> Iterator[tuple[str, Shim]]:
+        """The state of each file of a package that imports the shim; all run after that.
+
+        Not of those that it imports before, nor of what is started as a script.
+        """
+        run, since = self._run(package)
+        inside = os.path.dirname(package) + os.sep  # noqa: PTH120
+        for path in self._sources:
+            runs_after = path.startswith(inside) and not self._starts_program(path)
+            if runs_after and not self._sources[path].has_shim:
+                yield path, run.get(path, since or Shim.ACTIVE)
+
+    def _packages_above(self, path: str) -> Iterator[str]:
+        """Where the packages that a package lies in would have their file."""
+        folder = os.path.dirname(os.path.dirname(path))  # noqa: PTH120
+        while folder.startswith(self._root):
+            yield folder + _PACKAGE_FILE
+            folder, below = os.path.dirname(folder), folder  # noqa: PTH120
+            if folder == below:
+                break
+
+    def _at_once(self, path: str) -> list[tuple[_Target, bool]]:
+        return [edge for edge in self._edges(path) if not edge[1]]
 
     def _reached(self, scripts: Iterable[str]) -> set[str]:
         """The scripts, and all that they lead to."""
-        return all_reached(scripts, lambda path: (t for t, _ in self._edges(path) if t is not None))
+        return all_reached(scripts, self._files_imported)
+
+    def _files_imported(self, path: str) -> list[str]:
+        return [target for target, _ in self._edges(path) if not isinstance(target, Shim)]
 
     def _is_script(self, path: str) -> bool:
         """Whether somebody starts a file; tests, which mostly run elsewhere, do not count."""
+        return self._sources[path].acts and not self._is_test(path)
+
+    def _is_test(self, path: str) -> bool:
         relative = os.path.relpath(path, self._root).replace(os.sep, "/")
-        return self._sources[path].acts and not _TEST_FILE.search(relative)
+        return _TEST_FILE.search(relative) is not None
 
     def _is_in_package(self, path: str) -> bool:
         return os.path.join(os.path.dirname(path), "__init__.py") in self._sources  # noqa: PTH118, PTH120
 
-    def _run(self, script: str) -> dict[str, Shim]:
-        """Follow the imports of a script in the order in which they happen."""
-        active = False
+    def _run(self, script: str) -> tuple[dict[str, Shim], Shim | None]:
+        """Follow the imports of a script in the order in which they happen.
+
+        Returns:
+            The state of each file, and what of the shim is there in the end.
+        """
+        active: Shim | None = None
         states: dict[str, Shim] = {}
         seen = {script}
         later = [script]
@@ -253,34 +322,33 @@ class _Tree:
             while stack:
                 edges = stack[-1]
                 target, is_later = next(edges, _END)
-                if is_later is None:
+                if target is None:
                     stack.pop()
-                elif target is None:
-                    active = True
+                elif isinstance(target, Shim):
+                    active = target if active is not Shim.ADAPTED else active
                 elif target not in seen:
                     seen.add(target)
                     if is_later:
                         later.append(target)
                     else:
                         stack.append(iter(self._edges(target)))
-                        states[target] = Shim.ACTIVE if active else Shim.LATE
+                        states[target] = active or Shim.LATE
             if start != script:
-                states[start] = Shim.ACTIVE if active else Shim.LATE
+                states[start] = active or Shim.LATE
         if not self._sources[script].has_shim:  # else its own order is looked at in the file
-            states[script] = Shim.ACTIVE
-        return states
+            states[script] = active or Shim.ACTIVE
+        return states, active
 
-    def _edges(self, path: str) -> list[tuple[str | None, bool]]:
-        """The files that a file imports, in order; `None` for the shim."""
+    def _edges(self, path: str) -> list[tuple[_Target, bool]]:
+        """What a file imports, in order: files, and the shim."""
         if path not in self._targets:
             self._targets[path] = list(self._found(path))
         return self._targets[path]
 
-    def _found(self, path: str) -> Iterator[tuple[str | None, bool]]:
+    def _found(self, path: str) -> Iterator[tuple[_Target, bool]]:
         for each in self._sources[path].imports:
-            if each.is_shim:
-                yield None, each.later
-                continue
+            if each.shim is not None:
+                yield each.shim, each.later
             for name in each.names:
                 for target in self._files.run_by(name, path, self._search_path(path)):
                     yield target, each.later
