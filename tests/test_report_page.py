@@ -91,7 +91,7 @@ def show(browser: Any, here: Path) -> Iterator[Any]:
 
 MANY = {
     **{f"pkg{index % 7}/file{index:03}.py": CODE * 3 for index in range(150)},
-    **{f"hot/{index}.py": f"{DYNAMIC}\n\nprint(Net())\n" for index in range(20)},
+    **{f"hot/{index}.py": f"{DYNAMIC}\n\nprint(Net().cuda())\n" for index in range(20)},
     "blocked.py": BLOCKED,
 }
 

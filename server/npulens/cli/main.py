@@ -13,7 +13,6 @@ import click
 from npulens import __version__
 from npulens.cli.help import CommandGroup
 from npulens.cli.refusals import FAILURE, complain
-from npulens.workspace.runs.garbage import collect_seldom
 
 FINDINGS = 1
 """Exit code where there are findings."""
@@ -23,7 +22,6 @@ INTERRUPTED = 130
 
 def main() -> None:
     """Run the command and end the process."""
-    collect_seldom()
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:  # closed by the caller, who wants the exit code only
