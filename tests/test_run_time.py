@@ -45,6 +45,7 @@ OFF = [
     '"""Add `from torch_npu.contrib import transfer_to_npu` for the NPU."""',
     "message = 'from torch_npu.contrib import transfer_to_npu'",
     "from mindspeed.core import megatron_adaptor",
+    "def repatch():\n    from mindspeed.megatron_adaptor import repatch",
     "import mindspeed",
     "print('needs transfer_to_npu of torch_npu')",
     "from .contrib import transfer_to_npu",
@@ -363,6 +364,16 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Shim]]] = {
             "pkg/lazy.py": Shim.ADAPTED,
         },
     ),
+    "an adaptor for which a function asks, or only types do": (
+        {
+            "train.py": "import model\n\n\ndef main():\n    import suite\n\n\nmain()\n",
+            "typed.py": "if TYPE_CHECKING:\n    import suite\nimport model\n\nmodel.run()\n",
+            "suite.py": "import mindspeed.megatron_adaptor\nimport layers\n",
+            "model.py": "",
+            "layers.py": "",
+        },
+        {},
+    ),
     "a package that imports the shim, and who reaches into it": (
         {
             "pkg/__init__.py": f"from . import early\nfrom . import compat\n{IMPORT}",
@@ -370,8 +381,17 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Shim]]] = {
             "pkg/early.py": "",
             "pkg/lazy.py": "",
             "pkg/tool.py": "if __name__ == '__main__':\n    print(1)\n",
+            "pkg/kernels/setup.py": "",
+            "pkg/lists.py": f"import core\n{IMPORT}",
+            "train.py": f"{IMPORT}import core\n",
+            "core.py": "",
         },
-        {"pkg/compat.py": Shim.LATE, "pkg/early.py": Shim.LATE, "pkg/lazy.py": Shim.ACTIVE},
+        {
+            "core.py": Shim.ACTIVE,
+            "pkg/compat.py": Shim.LATE,
+            "pkg/early.py": Shim.LATE,
+            "pkg/lazy.py": Shim.ACTIVE,
+        },
     ),
     "a test has no say in the order": (
         {
