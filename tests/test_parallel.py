@@ -91,6 +91,7 @@ def test_nccl_is_found(snippet: str) -> None:
 
 
 NO_BACKENDS = [
+    "import torch_npu\noptions = torch_npu._C._distributed_c10d.ProcessGroupHCCL.Options()",
     # a group that is never made, and a barrier that both backends have
     "def wait(up):\n    on_cards = up and dist.get_backend() == 'nccl'\n"
     "    dist.barrier(device_ids=[0]) if on_cards else dist.barrier()",

@@ -45,6 +45,7 @@ OFF = [
     '"""Add `from torch_npu.contrib import transfer_to_npu` for the NPU."""',
     "message = 'from torch_npu.contrib import transfer_to_npu'",
     "from mindspeed.core import megatron_adaptor",
+    "def repatch():\n    from mindspeed.megatron_adaptor import repatch",
     "import mindspeed",
     "print('needs transfer_to_npu of torch_npu')",
     "from .contrib import transfer_to_npu",
@@ -129,6 +130,41 @@ SILENT = [
 def test_what_the_shim_patches_is_no_finding(snippet: str) -> None:
     check(f"import torch\n{IMPORT}{snippet}\n")
     check(f"import torch\n{snippet}\n", SHIM)
+
+
+# What an adaptor of MindSpeed patches besides; the shim alone leaves the second of each.
+ADAPTED = [
+    ("x.type() == 'torch.cuda.FloatTensor'", "x.type() == ⟦NPU107:'torch.cuda.FloatTensor'⟧"),
+    (
+        "x.type() in ('torch.cuda.HalfTensor', 'torch.HalfTensor')",
+        "x.type() in (⟦NPU107:'torch.cuda.HalfTensor'⟧, 'torch.HalfTensor')",
+    ),
+    ("from megatron.core import mpu", "from ⟦NPU604:megatron.core⟧ import mpu"),
+    (
+        "from apex.optimizers import FusedAdam",
+        "from apex.optimizers import ⟦NPU603:FusedAdam⟧",
+    ),
+]
+
+
+@pytest.mark.parametrize(("adapted", "shimmed"), ADAPTED)
+def test_what_an_adaptor_patches_is_no_finding(adapted: str, shimmed: str) -> None:
+    check(f"import torch\nimport mindspeed.megatron_adaptor\n{adapted}\n")
+    check(f"import torch\n{IMPORT}{shimmed}\n")
+    found = analyze(
+        Document("a.py", f"import torch\n{adapted}\n"),
+        load_catalogue(),
+        Target(shim=Shim.ADAPTED),
+    )
+    assert not found
+
+
+@pytest.mark.parametrize(
+    "snippet",
+    ["x.type(⟦NPU107:'torch.cuda.FloatTensor'⟧)", "from apex.optimizers import ⟦NPU603:FusedLAMB⟧"],
+)
+def test_what_an_adaptor_leaves_stays_a_finding(snippet: str) -> None:
+    check(f"import torch\nimport mindspeed.megatron_adaptor\n{snippet}\n")
 
 
 # What `from torch... import` takes before the shim is not patched.
@@ -363,6 +399,16 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Shim]]] = {
             "pkg/lazy.py": Shim.ADAPTED,
         },
     ),
+    "an adaptor for which a function asks, or only types do": (
+        {
+            "train.py": "import model\n\n\ndef main():\n    import suite\n\n\nmain()\n",
+            "typed.py": "if TYPE_CHECKING:\n    import suite\nimport model\n\nmodel.run()\n",
+            "suite.py": "import mindspeed.megatron_adaptor\nimport layers\n",
+            "model.py": "",
+            "layers.py": "",
+        },
+        {},
+    ),
     "a package that imports the shim, and who reaches into it": (
         {
             "pkg/__init__.py": f"from . import early\nfrom . import compat\n{IMPORT}",
@@ -370,8 +416,17 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Shim]]] = {
             "pkg/early.py": "",
             "pkg/lazy.py": "",
             "pkg/tool.py": "if __name__ == '__main__':\n    print(1)\n",
+            "pkg/kernels/setup.py": "",
+            "pkg/lists.py": f"import core\n{IMPORT}",
+            "train.py": f"{IMPORT}import core\n",
+            "core.py": "",
         },
-        {"pkg/compat.py": Shim.LATE, "pkg/early.py": Shim.LATE, "pkg/lazy.py": Shim.ACTIVE},
+        {
+            "core.py": Shim.ACTIVE,
+            "pkg/compat.py": Shim.LATE,
+            "pkg/early.py": Shim.LATE,
+            "pkg/lazy.py": Shim.ACTIVE,
+        },
     ),
     "a test has no say in the order": (
         {
@@ -641,3 +696,25 @@ def test_an_action_of_another_kind_is_not_ours(tmp_path: Path) -> None:
         assert not client.code_actions(uri, (0, 0), (2, 8), only=["source.fixAll.other"])
         kinds = [a["kind"] for a in client.code_actions(uri, (0, 0), (0, 0), only=[""])]
         assert kinds == ["refactor.rewrite"]
+
+
+# What is replaced by hand, and what hands CUDA itself around.
+PATCHED = [
+    "torch.cuda.synchronize = torch.npu.synchronize",
+    "torch.cuda.CUDAGraph = torch.npu.NPUGraph",
+    "torch.cuda.graph = npu_graph_wrapper",
+    "torch.cuda.Stream = torch.cuda.stream = torch.npu.Stream",
+    "manager.register_patch('torch.cuda.get_device_capability', capability)",
+    "add_patches('torch.cuda.FloatTensor', mine)",
+    "saved = ⟦NPU101:torch.cuda.synchronize⟧",
+    "⟦NPU101:torch.cuda.synchronize⟧ = lambda: None",
+    "⟦NPU101:torch.cuda.synchronize⟧.calls = torch.npu",
+    "register(⟦NPU107:'torch.cuda.FloatTensor'⟧, mine)",
+    "manager.register_patch(⟦NPU107:'torch.cuda.FloatTensor'⟧)",
+    "from unittest import mock\nmock.patch(⟦NPU107:'torch.cuda.FloatTensor'⟧, mine)",
+]
+
+
+@pytest.mark.parametrize("snippet", PATCHED)
+def test_the_target_of_a_patch_is_no_finding(snippet: str) -> None:
+    check(f"import torch\nimport torch_npu\n{snippet}\n")

@@ -29,6 +29,7 @@ from npulens.verdicts.npu_words import SegmentText
 from npulens.verdicts.regions import Regions
 
 _BY_SHIM = Settlement("by-shim")
+_BY_ADAPTOR = Settlement("by-adaptor")
 
 
 @dataclass(slots=True)
@@ -102,6 +103,10 @@ class Context:
     def by_shim(self, is_patched: bool = True) -> Settlement | None:
         """What settles a name that `transfer_to_npu` makes work, where it is in force."""
         return _BY_SHIM if self.facts.shim.is_active and is_patched else None
+
+    def by_adaptor(self) -> Settlement | None:
+        """What settles a name that MindSpeed patches, where an adaptor of it is in force."""
+        return _BY_ADAPTOR if self.facts.shim.is_adapted else None
 
     def may_be_brought(self, node: ast.Name, scope: Scope) -> bool:
         """Whether a name is read that an import may have brought from what a table knows."""

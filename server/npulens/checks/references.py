@@ -92,6 +92,19 @@ def assigned(node: ast.Assign | ast.AnnAssign, scope: Scope, context: Context) -
         context.notes.alias_names[node.value] = ".".join((name.root, *name.path))
 
 
+def patched(node: ast.Assign, scope: Scope, context: Context) -> None:
+    """`torch.cuda.synchronize = torch.npu.synchronize`, which makes the name of CUDA work."""
+    for target in node.targets:
+        name = dotted_name(target)
+        if (
+            name is not None
+            and name.path
+            and any(each.startswith("torch.cuda.") for each in qualified_names(target, scope))
+            and context.code.mentions_npu(node.value)
+        ):
+            context.settle(context.span(target), "npu-way-beside", node.value)
+
+
 def bare_name(node: ast.Name, scope: Scope, context: Context) -> None:
     """A name that only `from torch.cuda import *` can have brought."""
     name = Name(node.id)

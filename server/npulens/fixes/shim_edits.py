@@ -6,7 +6,7 @@ the original.
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple, TypeAlias
 
@@ -81,7 +81,7 @@ def is_adaptor(name: str) -> bool:
 
 def shim_use(body: Sequence[ast.stmt], text: str, lines: LineMap) -> ShimUse:
     """Read off a block whether it turns the shim on, and what it binds before that."""
-    place = _first_line(body, _turns_on) if may_load_shim(text) else None
+    place = _first_shim_line(body) if may_load_shim(text) else None
     if place is None and "TORCH_TRANSFER_TO_NPU" in text:
         switch = _SWITCH.search(text)
         place = text.count("\n", 0, switch.start()) + 1 if switch is not None else None
@@ -92,7 +92,7 @@ def shim_use(body: Sequence[ast.stmt], text: str, lines: LineMap) -> ShimUse:
             late = place is not None and node.lineno > place
             (after if late else before).update(a.asname or a.name for a in node.names)
     statement = None if place is None else _statement(body, place, lines)
-    adapted = place is not None and _first_line(body, _adapts) is not None
+    adapted = place is not None and any(map(_adapts, running_imports(body)))
     return ShimUse(place is not None, adapted, statement, frozenset(before), frozenset(after))
 
 
@@ -138,14 +138,14 @@ def _mentions_shim(text: str) -> bool:
     return re.search(r"^\s*(?:from|import)\b.*\btransfer_to_npu\b", text, re.MULTILINE) is not None
 
 
-def _first_line(body: Sequence[ast.stmt], wanted: Callable[[_Importing], bool]) -> int | None:
-    """The line on which a module imports something; in a function, that is after all others."""
+def _first_shim_line(body: Sequence[ast.stmt]) -> int | None:
+    """The line on which a module turns the shim on; in a function, that is after all others."""
     for node in running_imports(body):
-        if wanted(node):
+        if _is_shim(node) or _adapts(node):
             return node.lineno
     for statement in body:
         for part in nodes_below(statement):
-            if isinstance(part, (ast.Import, ast.ImportFrom, ast.Call)) and wanted(part):
+            if isinstance(part, (ast.Import, ast.ImportFrom, ast.Call)) and _is_shim(part):
                 return part.lineno if isinstance(statement, ast.Expr) else _NEVER_REACHED
     return None
 
@@ -156,10 +156,6 @@ def _is_shim(node: _Importing) -> bool:
 
 def _adapts(node: _Importing) -> bool:
     return any(map(is_adaptor, _imported(node)))
-
-
-def _turns_on(node: _Importing) -> bool:
-    return _is_shim(node) or _adapts(node)
 
 
 def _imported(node: _Importing) -> Iterator[str]:

@@ -31,6 +31,7 @@ _COMPUTES = late(r"^[A-Za-z_][\w.,\[\] \t]*=[^=\n][^\n]*\(", re.MULTILINE)
 _OUTER = late(rb"^(?:\w.*|[ \t]+(?:async[ \t]+)?(?:def|class)\b)", re.MULTILINE)
 """Lines in column 0, and definitions within blocks."""
 _RUNS_AT_ONCE = late(rb"(?:if|elif|else|try|except|finally|with|for|while)\b(?!.*__name__)")
+_SETUP_FILE = os.sep + "setup.py"
 _PACKAGE_FILE = os.sep + "__init__.py"
 _TEST_FILE = late(r"(?:\A|/)(?:tests?/|test_[^/]*\Z|[^/]*_test\.py\Z|conftest\.py\Z|setup\.py\Z)")
 
@@ -176,8 +177,9 @@ def _imports(data: bytes) -> Iterator[_Import]:
             yield _Import((SHIM_MODULE,), False)
             switch = len(data)
         around = bisect_left(starts, at) - 1
-        is_later = around < 0 or _RUNS_AT_ONCE.match(outer[around][0]) is None
-        yield _Import(names, is_indented and is_later)
+        head = outer[around][0] if is_indented and around >= 0 else b""
+        if b"TYPE_CHECKING" not in head:
+            yield _Import(names, is_indented and _RUNS_AT_ONCE.match(head) is None)
     if switch < len(data):
         yield _Import((SHIM_MODULE,), False)
 
@@ -204,26 +206,35 @@ class _Tree:
         """For each file, whether the shim is there when scripts have imported it."""
         imported = {t for path in self._sources for t, _ in self._edges(path) if t != path}
         started = [path for path in self._sources if path not in imported]
-        shimmed = self._leading_to_shim(self._edges)
+        shimmed = self._with_shim()
         unshimmed = self._reached(
             p for p in started if p not in shimmed and self._starts_program(p)
         )
+        packaged = {
+            file: state
+            for package in self._shimmed_packages()
+            for file, state in self._of_package(package)
+        }
         tests = [path for path in started if path in shimmed and self._is_test(path)]
-        states = self._of_scripts({t for t in started if t in shimmed}.difference(tests))
-        states = self._of_scripts(tests) | states
+        states = self._of_scripts({t for t in started if t in shimmed}.difference(tests), packaged)
+        states = self._of_scripts(tests, packaged) | states
         states = {file: state for file, state in states.items() if file not in unshimmed}
-        for package in self._shimmed_packages():
-            states.update(self._of_package(package))
+        for file, state in packaged.items():
+            if state is Shim.LATE or not self._sources[file].has_shim:
+                states[file] = state
         for script in self.scripts_without_shim() if is_wanted else ():
             if any(self._sources[each].names_cuda for each in self._reached([script])):
                 states[script] = Shim.MISSING
         return states
 
-    def _of_scripts(self, scripts: Iterable[str]) -> dict[str, Shim]:
-        """The state of each file that some scripts lead to, all of which import the shim."""
+    def _of_scripts(self, scripts: Iterable[str], packaged: Mapping[str, Shim]) -> dict[str, Shim]:
+        """The state of each file that some scripts lead to, all of which import the shim.
+
+        Not in this order where their package does it before.
+        """
         states: dict[str, Shim] = {}
         for script in scripts:
-            for file, state in self._run(script)[0].items():
+            for file, state in self._run(script, packaged.get(script))[0].items():
                 if states.get(file) is not Shim.LATE:
                     states[file] = state
         return states
@@ -234,7 +245,7 @@ class _Tree:
         Besides the one known to be started, they are those that nothing of the tree imports.
         """
         imported = {t for path in self._sources for t, _ in self._edges(path) if t != path}
-        shimmed = self._leading_to_shim(self._edges)
+        shimmed = self._with_shim()
         return [
             path
             for path in self._sources
@@ -249,20 +260,26 @@ class _Tree:
             return False
         return not self._is_in_package(path) or b"__name__ ==" in read(path)
 
-    def _leading_to_shim(self, edges: Callable[[str], list[tuple[_Target, bool]]]) -> set[str]:
+    def _with_shim(self) -> set[str]:
+        """The files that lead to the shim, or to an adaptor at once; some call one on request."""
+        return self._leading_to(Shim.ACTIVE, self._edges) | self._leading_to(
+            Shim.ADAPTED, self._at_once
+        )
+
+    def _leading_to(
+        self, shim: Shim, edges: Callable[[str], list[tuple[_Target, bool]]]
+    ) -> set[str]:
         """The files that import the shim, and those that import these, and so on."""
         importers: dict[_Target, list[str]] = {}
         for path in self._sources:
             for target, _ in edges(path):
                 importers.setdefault(target, []).append(path)
-        first = [*importers.get(Shim.ACTIVE, ()), *importers.get(Shim.ADAPTED, ())]
-        return all_reached(first, lambda path: importers.get(path, ()))
+        return all_reached(importers.get(shim, ()), lambda path: importers.get(path, ()))
 
     def _shimmed_packages(self) -> list[str]:
         """Each `__init__.py` that imports the shim at once, and lies in no package that does."""
-        there = {
-            path for path in self._leading_to_shim(self._at_once) if path.endswith(_PACKAGE_FILE)
-        }
+        at_once = (self._leading_to(each, self._at_once) for each in (Shim.ACTIVE, Shim.ADAPTED))
+        there = {path for path in set().union(*at_once) if path.endswith(_PACKAGE_FILE)}
         return [path for path in there if there.isdisjoint(self._packages_above(path))]
 
     def _of_package(self, package: str) -> Iterator[tuple[str, Shim]]:
@@ -273,8 +290,9 @@ class _Tree:
         run, since = self._run(package)
         inside = os.path.dirname(package) + os.sep  # noqa: PTH120
         for path in self._sources:
-            runs_after = path.startswith(inside) and not self._starts_program(path)
-            if runs_after and not self._sources[path].has_shim:
+            is_script = self._starts_program(path) or path.endswith(_SETUP_FILE)
+            runs_after = path.startswith(inside) and not is_script
+            if runs_after:
                 yield path, run.get(path, since or Shim.ACTIVE)
 
     def _packages_above(self, path: str) -> Iterator[str]:
@@ -307,13 +325,13 @@ class _Tree:
     def _is_in_package(self, path: str) -> bool:
         return os.path.join(os.path.dirname(path), "__init__.py") in self._sources  # noqa: PTH118, PTH120
 
-    def _run(self, script: str) -> tuple[dict[str, Shim], Shim | None]:
+    def _run(self, script: str, before: Shim | None = None) -> tuple[dict[str, Shim], Shim | None]:
         """Follow the imports of a script in the order in which they happen.
 
         Returns:
             The state of each file, and what of the shim is there in the end.
         """
-        active: Shim | None = None
+        active: Shim | None = None if before is Shim.LATE else before
         states: dict[str, Shim] = {}
         seen = {script}
         later = [script]
@@ -347,7 +365,7 @@ class _Tree:
 
     def _found(self, path: str) -> Iterator[tuple[_Target, bool]]:
         for each in self._sources[path].imports:
-            if each.shim is not None:
+            if each.shim is Shim.ACTIVE or (each.shim is not None and not each.later):
                 yield each.shim, each.later
             for name in each.names:
                 for target in self._files.run_by(name, path, self._search_path(path)):

@@ -36,6 +36,7 @@ from npulens.checks.titles import use
 from npulens.syntax.bindings import parameters_of, with_defaults
 from npulens.syntax.meanings import Local, Qualified, qualified_names, resolve
 from npulens.syntax.scopes import ClassScope, Scope, function_of
+from npulens.syntax.values import last_name
 from npulens.syntax.walking import nodes_below
 from npulens.text.spans import Span
 from npulens.verdicts.device_answers import is_from_device_function
@@ -431,6 +432,33 @@ def constant(node: ast.Constant, scope: Scope, context: Context) -> None:
     elif value.startswith("torch.cuda.") and value in context.catalogue.symbols:
         # The shim changes names, not the texts that `tensor.type()` takes and returns.
         _type_string(node, context.catalogue.symbols[value], context)
+
+
+def named_types(node: ast.Compare, scope: Scope, context: Context) -> None:
+    """`t.type() == "torch.cuda.FloatTensor"`, which holds where MindSpeed is in force.
+
+    Source: Ascend/MindSpeed, mindspeed/features_manager/megatron_basic/requirements_basic.py,
+    whose patch of `torch.Tensor.type` writes `cuda` for `npu`.
+    """
+    if context.facts.shim.is_adapted:
+        for part in nodes_below(node):
+            is_text = isinstance(part, ast.Constant) and isinstance(part.value, str)
+            if is_text and str(part.value).startswith("torch.cuda."):  # type: ignore[attr-defined]
+                context.settle(context.span(part), "by-adaptor")
+
+
+def named_patch(node: ast.Call, scope: Scope, context: Context) -> None:
+    """`patches.register("torch.cuda.synchronize", mine)`: a name that is replaced by something.
+
+    Mocks of tests replace what the code under test calls, which has another name on the NPU.
+    """
+    if len(node.args) < 2 or "patch" not in (last_name(node.func) or "").lower():
+        return
+    name = node.args[0]
+    is_name = isinstance(name, ast.Constant) and str(name.value).startswith("torch.cuda.")
+    is_mock = any(each.startswith("unittest.") for each in qualified_names(node.func, scope))
+    if is_name and not is_mock:
+        context.settle(context.span(name), "own-library", node.args[1])
 
 
 def _type_string(node: ast.Constant, entry: SymbolEntry, context: Context) -> None:

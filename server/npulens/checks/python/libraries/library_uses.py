@@ -33,6 +33,19 @@ from npulens.verdicts.evidence import leaves
 from npulens.verdicts.failing_imports import suppresses, tried_parts
 
 _APEX = "apex"
+_ADAPTED = (
+    "amp_C.multi_tensor_l2norm",
+    "amp_C.multi_tensor_scale",
+    "apex.multi_tensor_apply.multi_tensor_applier",
+    "apex.normalization.fused_layer_norm",
+    "apex.optimizers.FusedAdam",
+    "apex.optimizers.FusedSGD",
+    "megatron",
+)
+"""What MindSpeed patches, or makes where it is not there; Megatron is what it is for.
+
+Source: Ascend/MindSpeed, mindspeed/features_manager/megatron_basic/requirements_basic.py.
+"""
 
 
 def imported(node: ast.Import | ast.ImportFrom, scope: Scope, context: Context) -> None:
@@ -41,7 +54,7 @@ def imported(node: ast.Import | ast.ImportFrom, scope: Scope, context: Context) 
         for alias in node.names:
             _settle_re_exported(alias, scope, context)
         return
-    settled = context.fallback(node)
+    settled = context.fallback(node) or _adapted(node, context)
     of_module = None
     if isinstance(node, ast.ImportFrom):
         of_module = library_entry(node.module or "", context)
@@ -60,6 +73,17 @@ def imported(node: ast.Import | ast.ImportFrom, scope: Scope, context: Context) 
         elif entry is None:
             _settle_own_copy(alias, name, context)
             _settle_re_exported(alias, scope, context)
+
+
+def _adapted(node: ast.Import | ast.ImportFrom, context: Context) -> Settlement | None:
+    """What settles an import of nothing but what an adaptor in force patches."""
+    names = (written_name(node, alias) for alias in node.names)
+    is_patched = all(any(_is_in(name, each) for each in _ADAPTED) for name in names)
+    return context.by_adaptor() if is_patched else None
+
+
+def _is_in(name: str, module: str) -> bool:
+    return name == module or name.startswith(module + ".")
 
 
 def _settle_re_exported(alias: ast.alias, scope: Scope, context: Context) -> None:
