@@ -486,6 +486,18 @@ def test_libraries_that_know_no_npu_are_not_given_its_name(snippet: str) -> None
     assert fixed(source) == source
 
 
+@pytest.mark.parametrize(
+    "snippet",
+    [
+        'import xgboost\nxgboost.train({"device": "cuda"}, rows)',
+        'import lightgbm as lgb\nsettings = dict(num_leaves=31, device="cuda")',
+    ],
+)
+def test_settings_that_may_be_theirs_are_for_a_person(snippet: str) -> None:
+    (finding,) = findings(with_torch(snippet))
+    assert [fix.applicability for fix in finding.fixes] == [Applicability.UNSAFE]
+
+
 def test_the_default_tensor_type_becomes_a_default_device_in_words() -> None:
     (finding,) = findings("import torch\ntorch.set_default_tensor_type(torch.cuda.FloatTensor)\n")
     assert 'torch.set_default_device("npu")' in finding.message("en")

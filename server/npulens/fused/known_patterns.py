@@ -25,8 +25,7 @@ class KnownPattern(NamedTuple):
 
     Attributes:
         operator: What computes its result.
-        traits: See `Pattern`.
-        order: Larger patterns come first; of equal ones those with more conditions.
+        traits: See `Pattern`, also for the order.
     """
 
     operator: str
@@ -57,10 +56,10 @@ def known_patterns(sources: tuple[PatternSource, ...]) -> Mapping[str, Sequence[
     """The patterns of several files by the operator that computes their result, in their order."""
     compiled = _compiled()
     known = [
-        KnownPattern(operator, int(traits), (-size, -conditions), file, position)
+        KnownPattern(operator, int(traits), (first, then), file, position)
         for source in sources
         for file in [_File(source)]
-        for position, (operator, traits, size, conditions) in enumerate(
+        for position, (operator, traits, first, then) in enumerate(
             compiled.get(_digest(source)) or map(_record, file.patterns)
         )
     ]
@@ -91,11 +90,11 @@ def _records(path: Path, label: str) -> object:
 
 
 def _record(pattern: Pattern) -> tuple[str, str, int, int]:
-    return pattern.root.operator, str(pattern.traits), pattern.size, len(pattern.conditions)
+    return pattern.root.operator, str(pattern.traits), *pattern.order
 
 
-def _read(operator: Any, traits: Any, size: Any, conditions: Any) -> tuple[str, str, int, int]:
-    return str(operator), str(int(traits)), int(size), int(conditions)
+def _read(operator: Any, traits: Any, first: Any, then: Any) -> tuple[str, str, int, int]:
+    return str(operator), str(int(traits)), int(first), int(then)
 
 
 def _digest(source: PatternSource) -> str:

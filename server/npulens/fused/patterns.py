@@ -114,6 +114,11 @@ class Pattern:
     choice: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def order(self) -> tuple[int, int]:
+        """Sorts larger patterns to the front, of equal ones those with more conditions."""
+        return -self.size, -len(self.conditions)
+
+    @property
     def is_configured(self) -> bool:
         """Whether a function of it is chosen by a configuration that nobody has read."""
         return any("activation" in conditions for conditions in self.conditions.values())
@@ -127,7 +132,7 @@ def read_patterns(sources: tuple[PatternSource, ...]) -> tuple[Pattern, ...]:
         PatternError: A file does not parse or breaks the format.
     """
     patterns = [pattern for source in sources for pattern in patterns_of(source)]
-    return tuple(sorted(patterns, key=lambda p: (-p.size, -len(p.conditions))))
+    return tuple(sorted(patterns, key=lambda pattern: pattern.order))
 
 
 def _parsed(source: PatternSource) -> ast.Module:

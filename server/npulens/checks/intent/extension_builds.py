@@ -31,8 +31,6 @@ _FLAGS = (
     *("-U__CUDA_NO_", "-D__CUDA_NO_"),
 )
 """How flags begin that only the CUDA compiler takes, and the variable that says them."""
-
-
 _TOOLKIT = "CUDA_HOME"
 
 

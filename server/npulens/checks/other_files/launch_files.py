@@ -78,8 +78,7 @@ def launch_findings(
     """
     is_file = kind_by_name(document.path) is not Kind.NOTEBOOK  # but a command in one
     kind = document.kind if is_file else None
-    report = LaunchReport(document.text, catalogue, style=target.style, kind=kind)
-    report.opens_groups = target.project.opens_groups
+    report = LaunchReport(document.text, catalogue, target, kind=kind)
     reason = _settled_image(document.text) if document.kind is Kind.DOCKERFILE else None
     with nullcontext() if reason is None else report.settling(reason):
         _read(report, document.kind, place)

@@ -20,6 +20,7 @@ from npulens.catalog.model import (
     Related,
     Rule,
     Severity,
+    Target,
 )
 from npulens.catalog.name_expressions import LONGEST_VALUE
 from npulens.catalog.settlements import Settlement
@@ -116,8 +117,8 @@ class LaunchReport:
         self,
         text: str,
         catalogue: Catalogue,
+        target: Target,
         around: str | None = None,
-        style: MigrationStyle = MigrationStyle.NPU,
         kind: Kind | None = None,
     ) -> None:
         """Begin without findings.
@@ -125,18 +126,18 @@ class LaunchReport:
         Args:
             text: The text.
             catalogue: The rules.
+            target: The migration style, and what is known of the project.
             around: Where entries look for what has to be near them; the text if not given.
-            style: The migration style.
             kind: The kind of the text, if fixes may add lines to it.
         """
         self.text = text
         self._around = text if around is None else around
         self.catalogue = catalogue
-        self._style = style
+        self._style = target.style
         self._kind = kind
         self.findings: list[Finding] = []
         self.inner_files: list[InnerFile] = []
-        self.opens_groups = False
+        self.opens_groups = target.project.opens_groups
         """The project gives PyTorch the backend that is chosen for it as it is."""
         self.is_of_tests = False
         """These are settings of tests."""

@@ -1,5 +1,6 @@
 """Answers to questions about the contents of files, so that each is computed once."""
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from hashlib import blake2b
 from typing import Any, TypeVar, cast
@@ -7,6 +8,8 @@ from typing import Any, TypeVar, cast
 _Answer = TypeVar("_Answer")
 _MOST_ANSWERS = 20_000
 """So many are kept where a run requests fewer, as one for a single file does."""
+_NONE: list[Any] = []
+"""Most answers about a file are this one, of which there is no need for thousands."""
 
 
 class FactMemo:
@@ -19,7 +22,7 @@ class FactMemo:
     def __init__(self, known: Mapping[str, Any] | None = None) -> None:
         self._known = dict(known or {})
         self._requested: dict[str, Any] = {}
-        self._found: dict[tuple[str, tuple[str, ...]], Any] = {}
+        self._found: defaultdict[str, dict[tuple[str, ...], Any]] = defaultdict(dict)
         self.has_new = False
 
     def recall(
@@ -38,18 +41,18 @@ class FactMemo:
             read: Turns plain data into the answer; raises `TypeError` or `ValueError` for data of
                 another form.
         """
-        request = question, about
-        if request not in self._found:
-            self._found[request] = self._recalled(request, answer, read)
-        return cast(_Answer, self._found[request])
+        found = self._found[question]
+        if about not in found:
+            found[about] = self._recalled(question, about, answer, read)
+        return cast(_Answer, found[about])
 
     def _recalled(
         self,
-        request: tuple[str, tuple[str, ...]],
+        question: str,
+        about: tuple[str, ...],
         answer: Callable[[], Any],
         read: Callable[[Any], _Answer],
     ) -> _Answer:
-        question, about = request
         name = "\0".join((question, *about)).encode("utf-8", "surrogatepass")
         key = blake2b(name, digest_size=16).hexdigest()
         plain = self._requested.get(key, self._known.get(key))
@@ -61,7 +64,8 @@ class FactMemo:
             else:
                 self._requested[key] = plain
                 return found
-        plain = self._requested[key] = answer()
+        plain = answer()
+        self._requested[key] = _NONE if plain == [] else plain
         self.has_new = True
         return read(plain)
 
@@ -80,7 +84,8 @@ class FactMemo:
 
     def forget_unrequested(self) -> None:
         """Forget answers not requested since the last call, as those for files that changed."""
-        self._known, self._requested, self._found = self._requested, {}, {}
+        self._known, self._requested = self._requested, {}
+        self._found.clear()
 
     def answers(self) -> dict[str, Any]:
         """The answers worth keeping: those requested, and some that were known before."""

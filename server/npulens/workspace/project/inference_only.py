@@ -7,7 +7,7 @@ from pathlib import Path
 
 from npulens.workspace.index.contents import Content, Contents, Modules
 from npulens.workspace.index.fact_memo import FactMemo
-from npulens.workspace.project.unused import may_be_used_elsewhere
+from npulens.workspace.project.unused import runs_alone
 
 _WITHOUT_GRADIENT = re.compile(rb"\b(?:no_grad|inference_mode)\b")
 _MAY_TRAIN = re.compile(
@@ -27,8 +27,7 @@ def only_infers(
 
     Only whole projects are looked at that nobody can install: others may train what they find.
     """
-    named = list(folders)
-    if not named or any(map(may_be_used_elsewhere, named)):
+    if not runs_alone(folders):
         return False
 
     notebooks = (contents.of(file) for file in files if file.suffix == ".ipynb")

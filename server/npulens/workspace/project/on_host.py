@@ -16,8 +16,8 @@ from npulens.workspace.index.import_lines import imported_names
 from npulens.workspace.index.module_files import all_reached
 from npulens.workspace.index.re_exports import PACKAGE
 from npulens.workspace.project.training_scripts import is_test
-from npulens.workspace.project.unused import may_be_used_elsewhere, runs_something
-from npulens.workspace.project.unused_modules import IMPORTING
+from npulens.workspace.project.unused import runs_alone, runs_something
+from npulens.workspace.project.unused_modules import imports_made_up_names
 
 _TORCH = b"torch"
 _CUDA = b"cuda"
@@ -94,14 +94,14 @@ def modules_on_host(
     module is for that is no script and that nothing imports is not known.
     """
     named = list(folders)
-    if not named or any(map(may_be_used_elsewhere, named)):
+    if not runs_alone(named):
         return frozenset()
     scripts = [
         file
         for file, content in modules.items()
         if _TORCH in content.data and _CUDA not in content.data and runs_something(content, memo)
     ]
-    if not scripts or any(word in each.data for each in modules.values() for word in IMPORTING):
+    if not scripts or imports_made_up_names(modules):
         return frozenset()
     graph = _Imports(modules, named, memo)
     staying: set[Path] = {file for file in scripts if graph.stays(file)}

@@ -2,9 +2,9 @@
 
 import re
 
-from npulens.workspace.index.contents import Content, Modules
-from npulens.workspace.index.fact_memo import FactMemo
+from npulens.workspace.index.contents import Modules
 
+_CHOSEN = b"distributed_backend"
 _OPENS = re.compile(
     rb"\b(?:init_process_group|init_distributed)\(\s*(?:\w+\s*=\s*[^,()]{1,80},\s*){0,6}"
     rb"(?:(?:dist_)?backend\s*=\s*)?(?:\w+\.)*distributed_backend\b"
@@ -13,23 +13,8 @@ _MAPS = (b"mindspeed", b"megatron_adaptor", b"transfer_to_npu")
 """With these `nccl` is HCCL on the NPU."""
 
 
-def opens_groups(modules: Modules, memo: FactMemo) -> bool:
+def opens_groups(modules: Modules) -> bool:
     """Whether a module makes process groups of the backend that is chosen, and none maps it."""
-    contents = modules.values()
-    return any(_opens(each, memo) for each in contents) and not any(
-        _maps(each, memo) for each in contents
-    )
-
-
-def _opens(content: Content, memo: FactMemo) -> bool:
-    return memo.is_so(
-        "opens groups",
-        content.digest,
-        lambda: b"distributed_backend" in content.data and _OPENS.search(content.data) is not None,
-    )
-
-
-def _maps(content: Content, memo: FactMemo) -> bool:
-    return memo.is_so(
-        "maps backends", content.digest, lambda: any(word in content.data for word in _MAPS)
-    )
+    texts = [content.data for content in modules.values()]
+    is_open = any(_CHOSEN in text and _OPENS.search(text) is not None for text in texts)
+    return is_open and not any(word in text for text in texts for word in _MAPS)

@@ -71,7 +71,7 @@ def project_facts(
         unused=unused_facts,
         members=members,
         names_cuda=any(b"cuda" in content.data for content in modules.values()),
-        opens_groups=opens_groups(modules, memo),
+        opens_groups=opens_groups(modules),
         only_infers=only_infers(modules, files, folders, contents, memo),
         on_host=modules_on_host(modules, files, folders, contents, memo),
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from npulens.workspace.index.contents import Content, Modules
 from npulens.workspace.index.fact_memo import FactMemo, texts
-from npulens.workspace.project.unused import may_be_used_elsewhere
+from npulens.workspace.project.unused import runs_alone
 
 _KEPT = re.compile(
     rb"\bself\.(\w+)[ \t]*=[ \t]*(?:torch\.)?(?:optim\.)?"
@@ -27,8 +27,7 @@ def unstepped_optimizers(
 
     Only whole projects are looked at that nobody can install: others may step what they find.
     """
-    named = list(folders)
-    if not named or any(map(may_be_used_elsewhere, named)):
+    if not runs_alone(folders):
         return frozenset()
     kept = {name for content in modules.values() for name in _kept_in(content, memo)}
     datas = [content.data for content in modules.values()]

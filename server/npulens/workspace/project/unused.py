@@ -96,8 +96,7 @@ def unused_definitions(
     Or in others that nothing uses; names of several definitions are left out. Others may import
     what a package offers, so only projects that cannot be installed are looked at, as a whole.
     """
-    named = list(folders)
-    if not named or any(may_be_used_elsewhere(folder) for folder in named):
+    if not runs_alone(folders):
         return frozenset()
     ways = {way for file in files for way in _calls_by_name(contents.of(file), memo)}
     if "" in ways:
@@ -191,7 +190,13 @@ def _private(data: bytes) -> Iterator[bytes]:
             yield name
 
 
-def may_be_used_elsewhere(folder: Path) -> bool:
+def runs_alone(folders: Iterable[Path]) -> bool:
+    """Whether whole projects are looked at, and others use nothing of them."""
+    named = list(folders)
+    return bool(named) and not any(map(_may_be_used_elsewhere, named))
+
+
+def _may_be_used_elsewhere(folder: Path) -> bool:
     """Whether others may use what a folder holds: from the folder around it, or installed."""
     outside = folder.resolve().parent
     return (

@@ -7,14 +7,19 @@ from pathlib import Path
 from npulens.workspace.index.contents import Content, Contents, Modules
 from npulens.workspace.index.fact_memo import FactMemo
 from npulens.workspace.index.import_lines import imported_names
-from npulens.workspace.project.unused import READS, may_be_used_elsewhere, runs_something
+from npulens.workspace.project.unused import READS, runs_alone, runs_something
 
-IMPORTING = (b"import_module", b"__import__", b"iter_modules", b"walk_packages", b"run_module")
+_IMPORTING = (b"import_module", b"__import__", b"iter_modules", b"walk_packages", b"run_module")
 """What imports modules by names that are made up."""
 _COMPUTES = re.compile(rb"softmax|rsqrt|silu|gelu|optim\.")
 """What a fused operator may do."""
 _ENTRANCES = frozenset({"__init__.py", "hubconf.py", "conftest.py"})
 """Modules that Python, PyTorch's hub and pytest read by their names."""
+
+
+def imports_made_up_names(modules: Modules) -> bool:
+    """Whether modules are imported by names that are put together: then any may be."""
+    return any(word in content.data for content in modules.values() for word in _IMPORTING)
 
 
 def unused_modules(
@@ -33,9 +38,7 @@ def unused_modules(
     what lies in the root of a project may be tried out in a shell.
     """
     named = list(folders)
-    if not named or any(map(may_be_used_elsewhere, named)):
-        return frozenset()
-    if any(word in content.data for content in modules.values() for word in IMPORTING):
+    if not runs_alone(named) or imports_made_up_names(modules):
         return frozenset()
     if not any(runs_something(content, memo) for content in modules.values()):
         return frozenset()  # nothing is run here

@@ -36,7 +36,7 @@ from npulens.checks.titles import use
 from npulens.syntax.bindings import parameters_of, with_defaults
 from npulens.syntax.meanings import Local, Qualified, qualified_names, resolve
 from npulens.syntax.scopes import ClassScope, Scope, function_of
-from npulens.syntax.values import last_name
+from npulens.syntax.values import Name, dotted_name, last_name
 from npulens.syntax.walking import nodes_below
 from npulens.text.spans import Span
 from npulens.verdicts.device_answers import is_from_device_function
@@ -83,6 +83,12 @@ _QUERY_NAMES = re.compile(
     r"_*(?:is|has|have|supports?|requires?|register|check|skip|assert|only|except)(?=_|[A-Z]|\Z)"
 )
 """How names of functions start that check or list devices, and run nothing there."""
+_DICT = Name("dict")
+_BOOSTING = frozenset({"lightgbm", "xgboost"})
+"""Of these `device` is the GPU or the host: they know no NPU.
+
+Sources: dmlc/xgboost, doc/parameter.rst; microsoft/LightGBM, docs/Parameters.rst.
+"""
 
 
 def call(node: ast.Call, scope: Scope, context: Context) -> None:
@@ -92,7 +98,10 @@ def call(node: ast.Call, scope: Scope, context: Context) -> None:
         for word in _words_of(keyword.arg or ""):
             if _names_word(keyword.arg or "", word, context):
                 early = is_unpatched(node.func, scope, context)
-                report_all(keyword.value, word, None, scope, context, even_shimmed=early)
+                is_sure = dotted_name(node.func) != _DICT or not _may_be_of_boosting(word, context)
+                report_all(
+                    keyword.value, word, None, scope, context, even_shimmed=early, is_sure=is_sure
+                )
                 report_composed(keyword.value, word, word.rule, scope, context)
     _own_function(node, scope, context)
     _function_for_devices(node, scope, context)
@@ -359,9 +368,15 @@ def dictionary(node: ast.Dict, scope: Scope, context: Context) -> None:
         if isinstance(key, ast.Constant) and isinstance(key.value, str):
             for word in _words_of(key.value):
                 if _names_word(key.value, word, context):
-                    report_all(value, word, None, scope, context)
+                    is_sure = not _may_be_of_boosting(word, context)
+                    report_all(value, word, None, scope, context, is_sure=is_sure)
     _places_in_a_file(node, scope, context)
     _backends_by_device(node, scope, context)
+
+
+def _may_be_of_boosting(word: Word, context: Context) -> bool:
+    """Whether a dictionary with a device may be for a library that has one of its own."""
+    return word.old == "cuda" and not context.lookups.import_roots.isdisjoint(_BOOSTING)
 
 
 def _backends_by_device(node: ast.Dict, scope: Scope, context: Context) -> None:

@@ -79,7 +79,7 @@ def listed(node: ast.List | ast.Tuple, scope: Scope, context: Context) -> None:
 
 def _look_up(place: Place, name: str, value: str, span: Span, context: Context) -> None:
     if span not in context.reported.spans:
-        report = LaunchReport(context.code.text, context.catalogue, style=context.target.style)
+        report = LaunchReport(context.code.text, context.catalogue, context.target)
         report.look_up(place, name, value, span, span)
         take_over(report.finish(), context)
 
@@ -110,7 +110,7 @@ def _read(node: ast.expr, context: Context) -> bool:
     if _SCRIPT.match(context.code.text, start, end) is None:
         return True  # a text that speaks of commands
     text = _as_written_out(context.code.text, Span(start, end))
-    report = LaunchReport(text, context.catalogue, style=context.target.style)
+    report = LaunchReport(text, context.catalogue, context.target)
     shell_findings(report, start, end)
     take_over(report.finish(), context)
     return True

@@ -191,8 +191,7 @@ def _npu_variable(name: str, value: str, span: Span, scope: Scope, context: Cont
     is_of_npu = name in context.catalogue.npu.variables.names
     if not is_of_npu and name in context.facts.signs.variables_read:
         return  # the module's own
-    report = LaunchReport(context.code.text, context.catalogue, style=context.target.style)
-    report.opens_groups = context.target.project.opens_groups
+    report = LaunchReport(context.code.text, context.catalogue, context.target)
     report.npu_variable(name, value, span, is_read=False)
     # A function may be the one that is called for debugging.
     is_advice_wanted = scope is context.module and context.facts.signs.trains
@@ -259,8 +258,7 @@ def command_line(node: ast.expr, context: Context) -> None:
 def _read_shell(place: Span, script: str, context: Context) -> None:
     before = context.code.text[: place.start - 1] + "\n"  # a script starts a line
     text = before + script + context.code.text[place.end :]
-    report = LaunchReport(text, context.catalogue, style=context.target.style)
-    report.opens_groups = context.target.project.opens_groups
+    report = LaunchReport(text, context.catalogue, context.target)
     shell_findings(report, *place)
     _take_over(report.finish(), context)
 
@@ -318,8 +316,7 @@ def _words(nodes: list[ast.expr], context: Context) -> None:
         start = context.span(node).start
         is_python = dotted_name(node) == _INTERPRETER
         words.append(Atom(Span(start, start), "python" if is_python else ""))
-    report = LaunchReport(context.code.text, context.catalogue, style=context.target.style)
-    report.opens_groups = context.target.project.opens_groups
+    report = LaunchReport(context.code.text, context.catalogue, context.target)
     command_words(report, words)
     _take_over(report.finish(), context)
 

@@ -38,7 +38,7 @@ def assigned(node: ast.Assign, scope: Scope, context: Context) -> None:
 
 
 def _read(node: ast.expr, context: Context) -> None:
-    report = LaunchReport(context.code.text, context.catalogue, style=context.target.style)
+    report = LaunchReport(context.code.text, context.catalogue, context.target)
     for string, for_hardware in _strings(node):
         span = context.span(string)
         text = str(string.value)

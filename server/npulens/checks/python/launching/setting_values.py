@@ -49,9 +49,7 @@ def _look_up(setting: Given, node: ast.AST, scope: Scope, context: Context) -> N
     operands = setting.value.values if isinstance(setting.value, ast.BoolOp) else [setting.value]
     for each in (choice for operand in operands for choice in choices(operand)):
         for value in _values(each, scope):
-            report = LaunchReport(
-                context.code.text, context.catalogue, around, context.target.style
-            )
+            report = LaunchReport(context.code.text, context.catalogue, context.target, around)
             inner, whole = _inner(each, value, context), context.span(each)
             report.look_up(Place.SETTING, name, value, place, inner)
             found = (replace(f, span=whole) if f.span == inner else f for f in report.findings)

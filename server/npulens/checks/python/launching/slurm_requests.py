@@ -77,6 +77,6 @@ def _report_given(setting: Given, context: Context) -> None:
 
 
 def _look_up(name: str, value: str, span: Span, context: Context) -> None:
-    report = LaunchReport(context.code.text, context.catalogue, style=context.target.style)
+    report = LaunchReport(context.code.text, context.catalogue, context.target)
     report.look_up(Place.SCHEDULER, name, value, span, span)
     take_over(report.finish(), context)

@@ -37,7 +37,7 @@ def started(node: ast.Call, scope: Scope, context: Context) -> None:
     span = Span(at + len(path) - len(name), at + len(path))
     if at < 0 or not name or name == "nvidia-smi" or span in context.reported.spans:
         return
-    report = LaunchReport(context.code.text, context.catalogue, style=context.target.style)
+    report = LaunchReport(context.code.text, context.catalogue, context.target)
     report.look_up(Place.COMMAND, name, "with arguments", span, span)
     take_over(report.finish(), context)
 
