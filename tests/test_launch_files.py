@@ -240,6 +240,11 @@ OTHER = [
         "    torch: [⟦NPU920:1.3.1⟧, 2.6.0]\n    include:\n      - torch: ⟦NPU920:1.3.1⟧\n"
         "        torchvision: ⟦NPU920:0.4.2⟧",
     ),
+    (
+        ".github/workflows/a.yml",
+        "strategy:\n  matrix:\n    torch: [⟦NPU905:1.8.0+cu101⟧, 2.6.0]\n    include:\n"
+        "      - kernels: ⟦NPU905:1.5.0+cu101⟧\n        wheels: 2.6.0+cpu",
+    ),
     ("run.sh", "python a.py --distributed-backend ⟦NPU902:nccl⟧"),
     ("docker/cpu.Dockerfile", "FROM ⟦NPU904:nvidia/cuda:12.1.1-devel⟧"),
     ("docker/Dockerfile.linting", "FROM ⟦NPU904:nvidia/cuda:12.1.1-devel⟧"),

@@ -52,7 +52,8 @@ _IMAGE_KEY = re.compile(r"baseimage|(?:\w+[_-])?(?:image|container)(?:[_-]?ur[il
 _TARGET_KEYS = frozenset({"_target_", "class_path", "_component_", "target"})
 _CONTAINER_KEYS = frozenset({"runargs", "docker_args"})
 _IN_MATRIX = re.compile(r"(pytorch|torch|torchvision|torchaudio|python)(?:[_-]?version)?s?")
-_RELEASE = re.compile(r"\d+(?:\.\d+)+")
+_RELEASE = re.compile(r"\d+(?:\.\d+)+(?:\+cu\d+)?")
+_FOR_CUDA = re.compile(r"\d+(?:\.\d+)*\+cu\d+")
 _RECORD = re.compile(
     r"(?:elapsed|wall_?time|duration)(?:_s(?:ec(?:onds)?)?|_ms)?|timestamp|hostname"
     r"|(?:created|started|finished|generated)_?at|git_?(?:sha|commit|hash)|(?:\w+_)?sha256"
@@ -172,10 +173,12 @@ def _given(setting: Setting, following: Setting | None) -> tuple[str, Span, Atom
 
 
 def _of_matrix(setting: Setting, report: LaunchReport) -> None:
-    """`torch: [1.3.1, 1.5.0]` of a matrix of CI: releases that its jobs install."""
-    match = _IN_MATRIX.fullmatch(setting.key or setting.parents[-1])
-    if match is not None and _RELEASE.fullmatch(setting.value) is not None:
-        package = "torch" if match[1] == "pytorch" else match[1]
+    """`torch: [1.3.1, 1.5.0+cu101]` of a matrix of CI: releases that its jobs install."""
+    key = setting.key or setting.parents[-1]
+    match = _IN_MATRIX.fullmatch(key)
+    package = key if match is None else match[1].replace("pytorch", "torch")
+    known = _FOR_CUDA if match is None else _RELEASE
+    if known.fullmatch(setting.value) is not None:
         report.look_up_computed(Place.PACKAGE, package, f"={setting.value}", setting.span)
 
 
